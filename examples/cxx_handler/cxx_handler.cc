@@ -21,8 +21,8 @@ struct Options {
 };
 
 const weir_option rows[] = {
-    {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED, nullptr, nullptr, "the file", offsetof(Options, path)},
-    {nullptr, 0, 0, nullptr, nullptr, nullptr, 0},
+    WEIR_OPTION_ROW("path", PATH, WEIR_OPTION_REQUIRED, nullptr, nullptr, "the file", Options, path),
+    weir_option(),
 };
 
 class File {

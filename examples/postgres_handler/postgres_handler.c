@@ -21,19 +21,19 @@ struct options {
 };
 
 static const weir_option rows[] = {
-    {"host", WEIR_OPTION_STRING, WEIR_OPTION_DESTINATION, "/var/run/postgresql", NULL,
-     "the server: a name, an address, or the folder of its Unix socket", offsetof(struct options, host)},
-    {"port", WEIR_OPTION_INT, 0, "5432", "1..65535", "its port", offsetof(struct options, port)},
-    {"database", WEIR_OPTION_STRING, WEIR_OPTION_REQUIRED, NULL, NULL, "the database",
-     offsetof(struct options, database)},
-    {"user", WEIR_OPTION_STRING, 0, NULL, NULL, "the user; default: that of the process",
-     offsetof(struct options, user)},
-    {"password", WEIR_OPTION_STRING, WEIR_OPTION_SECRET, NULL, NULL, "the user's password",
-     offsetof(struct options, password)},
-    {"table", WEIR_OPTION_STRING, 0, "weir_samples", NULL, "the table; it is created if it does not exist",
-     offsetof(struct options, table)},
-    {"timeout", WEIR_OPTION_DURATION, 0, "10s", "100ms..1h", "how long to wait for a reply of the server",
-     offsetof(struct options, timeout_ns)},
+    WEIR_OPTION_ROW("host", STRING, WEIR_OPTION_DESTINATION, "/var/run/postgresql", NULL,
+                    "the server: a name, an address, or the folder of its Unix socket", struct options, host),
+    WEIR_OPTION_ROW("port", INT, 0, "5432", "1..65535", "its port", struct options, port),
+    WEIR_OPTION_ROW("database", STRING, WEIR_OPTION_REQUIRED, NULL, NULL, "the database", struct options,
+                    database),
+    WEIR_OPTION_ROW("user", STRING, 0, NULL, NULL, "the user; default: that of the process", struct options,
+                    user),
+    WEIR_OPTION_ROW("password", STRING, WEIR_OPTION_SECRET, NULL, NULL, "the user's password", struct options,
+                    password),
+    WEIR_OPTION_ROW("table", STRING, 0, "weir_samples", NULL, "the table; it is created if it does not exist",
+                    struct options, table),
+    WEIR_OPTION_ROW("timeout", DURATION, 0, "10s", "100ms..1h", "how long to wait for a reply of the server",
+                    struct options, timeout_ns),
     {0},
 };
 

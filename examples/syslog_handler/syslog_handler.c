@@ -20,12 +20,12 @@ static const int facilities[] = {LOG_USER,   LOG_DAEMON, LOG_LOCAL0, LOG_LOCAL1,
 static const int levels[] = {LOG_DEBUG, LOG_INFO, LOG_NOTICE, LOG_WARNING};
 
 static const weir_option rows[] = {
-    {"ident", WEIR_OPTION_STRING, 0, "weir", NULL, "the prefix of each line", offsetof(struct options, ident)},
-    {"facility", WEIR_OPTION_ENUM, 0, "user",
-     "user|daemon|local0|local1|local2|local3|local4|local5|local6|local7", "the syslog facility",
-     offsetof(struct options, facility)},
-    {"level", WEIR_OPTION_ENUM, 0, "info", "debug|info|notice|warning", "the syslog level of each line",
-     offsetof(struct options, level)},
+    WEIR_OPTION_ROW("ident", STRING, 0, "weir", NULL, "the prefix of each line", struct options, ident),
+    WEIR_OPTION_ROW("facility", ENUM, 0, "user",
+                    "user|daemon|local0|local1|local2|local3|local4|local5|local6|local7",
+                    "the syslog facility", struct options, facility),
+    WEIR_OPTION_ROW("level", ENUM, 0, "info", "debug|info|notice|warning", "the syslog level of each line",
+                    struct options, level),
     {0},
 };
 

@@ -165,7 +165,7 @@ struct test_options {
 /* A handler with other options is a new one: with another number each test starts with a handler that has not
  * failed yet. */
 static const weir_option rows[] = {
-    {"run", WEIR_OPTION_INT, 0, "0", "0..", "the number of the test", offsetof(struct test_options, run)},
+    WEIR_OPTION_ROW("run", INT, 0, "0", "0..", "the number of the test", struct test_options, run),
     {0},
 };
 

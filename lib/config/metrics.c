@@ -17,12 +17,13 @@ struct entry {
 };
 
 static const weir_option rows[] = {
-    {"instrument", WEIR_OPTION_ENUM, 0, "value", "value|counter|gauge|histogram", "what the values mean",
-     offsetof(struct entry, instrument)},
-    {"unit", WEIR_OPTION_STRING, 0, NULL, NULL, "the unit, like ms or bytes", offsetof(struct entry, unit)},
-    {"help", WEIR_OPTION_STRING, 0, NULL, NULL, "a description for people", offsetof(struct entry, help)},
-    {"max_series", WEIR_OPTION_INT, 0, "0", "0..30000000",
-     "the most label sets of the name; 0: settings.max_series_per_name", offsetof(struct entry, max_series)},
+    WEIR_OPTION_ROW("instrument", ENUM, 0, "value", "value|counter|gauge|histogram", "what the values mean",
+                    struct entry, instrument),
+    WEIR_OPTION_ROW("unit", STRING, 0, NULL, NULL, "the unit, like ms or bytes", struct entry, unit),
+    WEIR_OPTION_ROW("help", STRING, 0, NULL, NULL, "a description for people", struct entry, help),
+    WEIR_OPTION_ROW("max_series", INT, 0, "0", "0..30000000",
+                    "the most label sets of the name; 0: settings.max_series_per_name", struct entry,
+                    max_series),
     {0},
 };
 

@@ -12,18 +12,18 @@
 enum { SHOWN_ROOM = 200, LIST_MAX = 1000 };
 
 static const weir_option rows[] = {
-    {"only", WEIR_OPTION_LIST, 0, NULL, NULL, "the names that pass; '*' matches any characters",
-     offsetof(struct wr_transform, only)},
-    {"except", WEIR_OPTION_LIST, 0, NULL, NULL, "names that do not pass, of those that \"only\" lets pass",
-     offsetof(struct wr_transform, except)},
-    {"labels", WEIR_OPTION_MAP, 0, NULL, NULL, "labels that are added, or replace those with the same keys",
-     offsetof(struct wr_transform, labels)},
-    {"keep_labels", WEIR_OPTION_LIST, 0, NULL, NULL, "the keys of the only labels that are kept",
-     offsetof(struct wr_transform, keep_labels)},
-    {"drop_labels", WEIR_OPTION_LIST, 0, NULL, NULL, "the keys of labels that are removed",
-     offsetof(struct wr_transform, drop_labels)},
-    {"sample", WEIR_OPTION_DOUBLE, 0, "1", "0..1", "the part of the events that passes, above 0",
-     offsetof(struct wr_transform, sample)},
+    WEIR_OPTION_ROW("only", LIST, 0, NULL, NULL, "the names that pass; '*' matches any characters",
+                    struct wr_transform, only),
+    WEIR_OPTION_ROW("except", LIST, 0, NULL, NULL, "names that do not pass, of those that \"only\" lets pass",
+                    struct wr_transform, except),
+    WEIR_OPTION_ROW("labels", MAP, 0, NULL, NULL, "labels that are added, or replace those with the same keys",
+                    struct wr_transform, labels),
+    WEIR_OPTION_ROW("keep_labels", LIST, 0, NULL, NULL, "the keys of the only labels that are kept",
+                    struct wr_transform, keep_labels),
+    WEIR_OPTION_ROW("drop_labels", LIST, 0, NULL, NULL, "the keys of labels that are removed",
+                    struct wr_transform, drop_labels),
+    WEIR_OPTION_ROW("sample", DOUBLE, 0, "1", "0..1", "the part of the events that passes, above 0",
+                    struct wr_transform, sample),
     {0},
 };
 

@@ -16,9 +16,9 @@ struct bai_options {
 };
 
 static const weir_option option_rows[] = {
-    {"style", WEIR_OPTION_ENUM, 0, "emit", "emit|stdout|elasticsearch|kafka",
-     "stdout, elasticsearch, kafka: the records of metrics-pusher's backends, with labels",
-     offsetof(struct bai_options, style)},
+    WEIR_OPTION_ROW("style", ENUM, 0, "emit", "emit|stdout|elasticsearch|kafka",
+                    "stdout, elasticsearch, kafka: the records of metrics-pusher's backends, with labels",
+                    struct bai_options, style),
     {0},
 };
 

@@ -13,11 +13,11 @@ struct csv_options {
 };
 
 static const weir_option option_rows[] = {
-    {"header", WEIR_OPTION_BOOL, 0, "true", NULL,
-     "begin files and requests with the line timestamp,group,name,value,labels",
-     offsetof(struct csv_options, header)},
-    {"newline", WEIR_OPTION_ENUM, 0, "crlf", "crlf|lf", "what ends a line; RFC 4180 has crlf",
-     offsetof(struct csv_options, newline)},
+    WEIR_OPTION_ROW("header", BOOL, 0, "true", NULL,
+                    "begin files and requests with the line timestamp,group,name,value,labels",
+                    struct csv_options, header),
+    WEIR_OPTION_ROW("newline", ENUM, 0, "crlf", "crlf|lf", "what ends a line; RFC 4180 has crlf",
+                    struct csv_options, newline),
     {0},
 };
 

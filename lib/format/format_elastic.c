@@ -23,11 +23,12 @@ struct elastic_options {
 };
 
 static const weir_option option_rows[] = {
-    {"index", WEIR_OPTION_STRING, 0, "weir", NULL,
-     "the index or data stream; fields: {group}, {name}, {label.KEY}", offsetof(struct elastic_options, index)},
-    {"op_type", WEIR_OPTION_ENUM, 0, "create", "create|index",
-     "create: a document that is there already is left as it is; index: it is replaced",
-     offsetof(struct elastic_options, op_type)},
+    WEIR_OPTION_ROW("index", STRING, 0, "weir", NULL,
+                    "the index or data stream; fields: {group}, {name}, {label.KEY}", struct elastic_options,
+                    index),
+    WEIR_OPTION_ROW("op_type", ENUM, 0, "create", "create|index",
+                    "create: a document that is there already is left as it is; index: it is replaced",
+                    struct elastic_options, op_type),
     {0},
 };
 

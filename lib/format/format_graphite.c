@@ -15,11 +15,11 @@ struct graphite_options {
 };
 
 static const weir_option option_rows[] = {
-    {"tags", WEIR_OPTION_BOOL, 0, "false", NULL, "write labels as tags: path;key=value",
-     offsetof(struct graphite_options, tags)},
-    {"temporality", WEIR_OPTION_ENUM, 0, "total", "total|delta",
-     "of summaries of counters and histograms: running totals, or what came in the interval",
-     offsetof(struct graphite_options, temporality)},
+    WEIR_OPTION_ROW("tags", BOOL, 0, "false", NULL, "write labels as tags: path;key=value",
+                    struct graphite_options, tags),
+    WEIR_OPTION_ROW("temporality", ENUM, 0, "total", "total|delta",
+                    "of summaries of counters and histograms: running totals, or what came in the interval",
+                    struct graphite_options, temporality),
     {0},
 };
 

@@ -29,15 +29,17 @@ struct influx_options {
 };
 
 static const weir_option option_rows[] = {
-    {"integers", WEIR_OPTION_BOOL, 0, "false", NULL,
-     "write what was added as an integer as one (42i); no name may then ever be added in the other way too",
-     offsetof(struct influx_options, integers)},
-    {"temporality", WEIR_OPTION_ENUM, 0, "total", "total|delta",
-     "of summaries of counters and histograms: running totals, or what came in the interval",
-     offsetof(struct influx_options, temporality)},
-    {"name_separator", WEIR_OPTION_STRING, 0, ".", NULL,
-     "what is written for each dot in groups and names: \"_\" for names that PromQL takes without quotes",
-     offsetof(struct influx_options, name_separator)},
+    WEIR_OPTION_ROW(
+        "integers", BOOL, 0, "false", NULL,
+        "write what was added as an integer as one (42i); no name may then ever be added in the other way too",
+        struct influx_options, integers),
+    WEIR_OPTION_ROW("temporality", ENUM, 0, "total", "total|delta",
+                    "of summaries of counters and histograms: running totals, or what came in the interval",
+                    struct influx_options, temporality),
+    WEIR_OPTION_ROW(
+        "name_separator", STRING, 0, ".", NULL,
+        "what is written for each dot in groups and names: \"_\" for names that PromQL takes without quotes",
+        struct influx_options, name_separator),
     {0},
 };
 

@@ -14,9 +14,10 @@ struct json_options {
 };
 
 static const weir_option option_rows[] = {
-    {"origin", WEIR_OPTION_BOOL, 0, "false", NULL,
-     "write each sample's origin and sequence, by which one that is delivered twice can be recognised",
-     offsetof(struct json_options, origin)},
+    WEIR_OPTION_ROW(
+        "origin", BOOL, 0, "false", NULL,
+        "write each sample's origin and sequence, by which one that is delivered twice can be recognised",
+        struct json_options, origin),
     {0},
 };
 

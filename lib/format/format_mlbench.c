@@ -10,13 +10,13 @@ struct mlbench_options {
 };
 
 static const weir_option option_rows[] = {
-    {"run_id", WEIR_OPTION_STRING, 0, NULL, NULL, "the run that values belong to; or else pod_name",
-     offsetof(struct mlbench_options, run_id)},
-    {"pod_name", WEIR_OPTION_STRING, 0, NULL, NULL,
-     "the pod that values belong to, with MLBench 2.x; or else run_id",
-     offsetof(struct mlbench_options, pod_name)},
-    {"group", WEIR_OPTION_BOOL, 0, "false", NULL, "put the group and a dot in front of names",
-     offsetof(struct mlbench_options, group)},
+    WEIR_OPTION_ROW("run_id", STRING, 0, NULL, NULL, "the run that values belong to; or else pod_name",
+                    struct mlbench_options, run_id),
+    WEIR_OPTION_ROW("pod_name", STRING, 0, NULL, NULL,
+                    "the pod that values belong to, with MLBench 2.x; or else run_id", struct mlbench_options,
+                    pod_name),
+    WEIR_OPTION_ROW("group", BOOL, 0, "false", NULL, "put the group and a dot in front of names",
+                    struct mlbench_options, group),
     {0},
 };
 

@@ -17,9 +17,10 @@ struct prometheus_options {
 };
 
 static const weir_option option_rows[] = {
-    {"units", WEIR_OPTION_ENUM, 0, "base", "base|as_is",
-     "base: values in ms, KiB and the like are converted to seconds and bytes, and their names say so",
-     offsetof(struct prometheus_options, units)},
+    WEIR_OPTION_ROW(
+        "units", ENUM, 0, "base", "base|as_is",
+        "base: values in ms, KiB and the like are converted to seconds and bytes, and their names say so",
+        struct prometheus_options, units),
     {0},
 };
 

@@ -19,11 +19,12 @@ struct statsd_options {
 };
 
 static const weir_option option_rows[] = {
-    {"tags", WEIR_OPTION_BOOL, 0, "false", NULL, "write labels as DogStatsD's tags: name:value|g|#key:value",
-     offsetof(struct statsd_options, tags)},
-    {"histograms", WEIR_OPTION_ENUM, 0, "ms", "ms|h",
-     "the type of a histogram's values: timers, with times in milliseconds, or DogStatsD's histograms",
-     offsetof(struct statsd_options, histograms)},
+    WEIR_OPTION_ROW("tags", BOOL, 0, "false", NULL, "write labels as DogStatsD's tags: name:value|g|#key:value",
+                    struct statsd_options, tags),
+    WEIR_OPTION_ROW(
+        "histograms", ENUM, 0, "ms", "ms|h",
+        "the type of a histogram's values: timers, with times in milliseconds, or DogStatsD's histograms",
+        struct statsd_options, histograms),
     {0},
 };
 

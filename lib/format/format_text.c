@@ -16,13 +16,14 @@ struct text_options {
 };
 
 static const weir_option option_rows[] = {
-    {"style", WEIR_OPTION_ENUM, 0, "weir", "weir|python",
-     "python: times and numbers as Python prints them, without labels and metadata, as torchelastic's console "
-     "does",
-     offsetof(struct text_options, style)},
-    {"integer_durations", WEIR_OPTION_BOOL, 0, "false", NULL,
-     "with style python: cut values whose name ends in .duration.ms to integers",
-     offsetof(struct text_options, integer_durations)},
+    WEIR_OPTION_ROW("style", ENUM, 0, "weir", "weir|python",
+                    "python: times and numbers as Python prints them, without labels and metadata, as "
+                    "torchelastic's console "
+                    "does",
+                    struct text_options, style),
+    WEIR_OPTION_ROW("integer_durations", BOOL, 0, "false", NULL,
+                    "with style python: cut values whose name ends in .duration.ms to integers",
+                    struct text_options, integer_durations),
     {0},
 };
 

@@ -18,11 +18,11 @@ struct console_options {
 };
 
 static const weir_option console_option_table[] = {
-    {"to", WEIR_OPTION_ENUM, WEIR_OPTION_DESTINATION, "stdout", "stdout|stderr", "where to write",
-     offsetof(struct console_options, to)},
-    {"color", WEIR_OPTION_ENUM, 0, "auto", "auto|always|never",
-     "auto: on a terminal, unless NO_COLOR is set and not empty, or TERM is unset or dumb",
-     offsetof(struct console_options, color)},
+    WEIR_OPTION_ROW("to", ENUM, WEIR_OPTION_DESTINATION, "stdout", "stdout|stderr", "where to write",
+                    struct console_options, to),
+    WEIR_OPTION_ROW("color", ENUM, 0, "auto", "auto|always|never",
+                    "auto: on a terminal, unless NO_COLOR is set and not empty, or TERM is unset or dumb",
+                    struct console_options, color),
     {0},
 };
 

@@ -47,18 +47,20 @@ struct fifo_options {
 #define OLD_DAEMON_PATH "/tmp/benchmark-ai-fifo"
 
 static const weir_option fifo_option_table[] = {
-    {"path", WEIR_OPTION_PATH, WEIR_OPTION_DESTINATION, NULL, NULL,
-     "the named pipe; unset: " DAEMON_PATH " or " OLD_DAEMON_PATH, offsetof(struct fifo_options, path)},
-    {"create", WEIR_OPTION_BOOL, 0, "false", NULL, "create the named pipe if it does not exist",
-     offsetof(struct fifo_options, create)},
-    {"mode", WEIR_OPTION_STRING, 0, "0600", NULL, "the permissions of a pipe that is created, in octal",
-     offsetof(struct fifo_options, mode)},
-    {"max_wait", WEIR_OPTION_DURATION, 0, "10s", "0s..1d",
-     "how long calls and flushes wait for the pipe and its reader", offsetof(struct fifo_options, max_wait_ns)},
-    {"wait_step", WEIR_OPTION_DURATION, 0, "500ms", "1ms..1h", "how often to check for them",
-     offsetof(struct fifo_options, wait_step_ns)},
-    {"pipe_size", WEIR_OPTION_SIZE, 0, NULL, "4KiB..1GiB",
-     "the capacity of the pipe; unset: unchanged, usually 64KiB", offsetof(struct fifo_options, pipe_size)},
+    WEIR_OPTION_ROW("path", PATH, WEIR_OPTION_DESTINATION, NULL, NULL,
+                    "the named pipe; unset: " DAEMON_PATH " or " OLD_DAEMON_PATH, struct fifo_options, path),
+    WEIR_OPTION_ROW("create", BOOL, 0, "false", NULL, "create the named pipe if it does not exist",
+                    struct fifo_options, create),
+    WEIR_OPTION_ROW("mode", STRING, 0, "0600", NULL, "the permissions of a pipe that is created, in octal",
+                    struct fifo_options, mode),
+    WEIR_OPTION_ROW("max_wait", DURATION, 0, "10s", "0s..1d",
+                    "how long calls and flushes wait for the pipe and its reader", struct fifo_options,
+                    max_wait_ns),
+    WEIR_OPTION_ROW("wait_step", DURATION, 0, "500ms", "1ms..1h", "how often to check for them",
+                    struct fifo_options, wait_step_ns),
+    WEIR_OPTION_ROW("pipe_size", SIZE, 0, NULL, "4KiB..1GiB",
+                    "the capacity of the pipe; unset: unchanged, usually 64KiB", struct fifo_options,
+                    pipe_size),
     {0},
 };
 

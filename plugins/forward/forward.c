@@ -18,25 +18,28 @@ struct forward_options {
 };
 
 static const weir_option forward_option_table[] = {
-    {"to", WEIR_OPTION_STRING, WEIR_OPTION_DESTINATION, NULL, NULL,
-     "where the source forward listens: unix:/PATH or tcp://HOST:PORT; default: "
-     "unix:$XDG_RUNTIME_DIR/weir/forward.sock, or unix:/run/weir/forward.sock without that variable",
-     offsetof(struct forward_options, to)},
-    {"ack", WEIR_OPTION_ENUM, 0, "stored", "stored|taken",
-     "when values count as delivered: the receiver has stored or delivered them, or has them in memory",
-     offsetof(struct forward_options, ack)},
-    {"token_file", WEIR_OPTION_PATH, 0, NULL, NULL,
-     "tcp: a file with the receiver's token; read again for each connection",
-     offsetof(struct forward_options, token_file)},
-    {"insecure", WEIR_OPTION_BOOL, 0, "false", NULL, "tcp: allow other machines without a token",
-     offsetof(struct forward_options, insecure)},
-    {"connect_timeout", WEIR_OPTION_DURATION, 0, "10s", "10ms..1h",
-     "time limit for connecting, the receiver's welcome included",
-     offsetof(struct forward_options, connect_timeout_ns)},
-    {"ack_timeout", WEIR_OPTION_DURATION, 0, "10s", "10ms..1h",
-     "how long to wait for an acknowledgement before the handler reports a failure; it goes on waiting when it "
-     "tries again",
-     offsetof(struct forward_options, ack_timeout_ns)},
+    WEIR_OPTION_ROW(
+        "to", STRING, WEIR_OPTION_DESTINATION, NULL, NULL,
+        "where the source forward listens: unix:/PATH or tcp://HOST:PORT; default: "
+        "unix:$XDG_RUNTIME_DIR/weir/forward.sock, or unix:/run/weir/forward.sock without that variable",
+        struct forward_options, to),
+    WEIR_OPTION_ROW(
+        "ack", ENUM, 0, "stored", "stored|taken",
+        "when values count as delivered: the receiver has stored or delivered them, or has them in memory",
+        struct forward_options, ack),
+    WEIR_OPTION_ROW("token_file", PATH, 0, NULL, NULL,
+                    "tcp: a file with the receiver's token; read again for each connection",
+                    struct forward_options, token_file),
+    WEIR_OPTION_ROW("insecure", BOOL, 0, "false", NULL, "tcp: allow other machines without a token",
+                    struct forward_options, insecure),
+    WEIR_OPTION_ROW("connect_timeout", DURATION, 0, "10s", "10ms..1h",
+                    "time limit for connecting, the receiver's welcome included", struct forward_options,
+                    connect_timeout_ns),
+    WEIR_OPTION_ROW("ack_timeout", DURATION, 0, "10s", "10ms..1h",
+                    "how long to wait for an acknowledgement before the handler reports a failure; it goes on "
+                    "waiting when it "
+                    "tries again",
+                    struct forward_options, ack_timeout_ns),
     {0},
 };
 

@@ -24,25 +24,28 @@ struct prometheus_options {
 enum { UNITS_BASE };
 
 static const weir_option prometheus_option_table[] = {
-    {"listen", WEIR_OPTION_STRING, WEIR_OPTION_DESTINATION, "127.0.0.1:9464", NULL,
-     "the address and port to listen on: \"127.0.0.1:9464\", \"[::1]:9464\"; port 0: any, which is logged",
-     offsetof(struct prometheus_options, listen)},
-    {"path", WEIR_OPTION_STRING, 0, "/metrics", NULL, "the path of the endpoint",
-     offsetof(struct prometheus_options, path)},
-    {"insecure", WEIR_OPTION_BOOL, 0, "false", NULL,
-     "true: other machines may be allowed to connect, without encryption or password",
-     offsetof(struct prometheus_options, insecure)},
-    {"connection_limit", WEIR_OPTION_INT, 0, "32", "1..1000", "how many connections are served at once",
-     offsetof(struct prometheus_options, connection_limit)},
-    {"timeout", WEIR_OPTION_DURATION, 0, "10s", "1s..1h", "how long a connection may last",
-     offsetof(struct prometheus_options, timeout_ns)},
-    {"expiry", WEIR_OPTION_DURATION, 0, "5m", "1s..7d",
-     "for how long a series without new values is shown; running totals always are, and with \"aggregate\" "
-     "gauges",
-     offsetof(struct prometheus_options, expiry_ns)},
-    {"units", WEIR_OPTION_ENUM, 0, "base", "base|as_is",
-     "base: values in ms, KiB and the like are converted to seconds and bytes, and their names say so",
-     offsetof(struct prometheus_options, units)},
+    WEIR_OPTION_ROW(
+        "listen", STRING, WEIR_OPTION_DESTINATION, "127.0.0.1:9464", NULL,
+        "the address and port to listen on: \"127.0.0.1:9464\", \"[::1]:9464\"; port 0: any, which is logged",
+        struct prometheus_options, listen),
+    WEIR_OPTION_ROW("path", STRING, 0, "/metrics", NULL, "the path of the endpoint", struct prometheus_options,
+                    path),
+    WEIR_OPTION_ROW("insecure", BOOL, 0, "false", NULL,
+                    "true: other machines may be allowed to connect, without encryption or password",
+                    struct prometheus_options, insecure),
+    WEIR_OPTION_ROW("connection_limit", INT, 0, "32", "1..1000", "how many connections are served at once",
+                    struct prometheus_options, connection_limit),
+    WEIR_OPTION_ROW("timeout", DURATION, 0, "10s", "1s..1h", "how long a connection may last",
+                    struct prometheus_options, timeout_ns),
+    WEIR_OPTION_ROW(
+        "expiry", DURATION, 0, "5m", "1s..7d",
+        "for how long a series without new values is shown; running totals always are, and with \"aggregate\" "
+        "gauges",
+        struct prometheus_options, expiry_ns),
+    WEIR_OPTION_ROW(
+        "units", ENUM, 0, "base", "base|as_is",
+        "base: values in ms, KiB and the like are converted to seconds and bytes, and their names say so",
+        struct prometheus_options, units),
     {0},
 };
 

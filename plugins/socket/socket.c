@@ -21,18 +21,19 @@ struct socket_options {
 };
 
 static const weir_option socket_option_table[] = {
-    {"to", WEIR_OPTION_STRING, WEIR_OPTION_REQUIRED | WEIR_OPTION_DESTINATION, NULL, NULL,
-     "the destination: udp://HOST:PORT, tcp://HOST:PORT, unix:/PATH or unix-dgram:/PATH",
-     offsetof(struct socket_options, to)},
-    {"datagram_bytes", WEIR_OPTION_SIZE, 0, "1432B", "64B..65507B", "udp, unix-dgram: the largest datagram",
-     offsetof(struct socket_options, datagram_bytes)},
-    {"connect_timeout", WEIR_OPTION_DURATION, 0, "10s", "10ms..1h", "time limit for connecting",
-     offsetof(struct socket_options, connect_timeout_ns)},
-    {"send_timeout", WEIR_OPTION_DURATION, 0, "10s", "10ms..1h",
-     "how long the peer may take no data before the handler gives up and retries",
-     offsetof(struct socket_options, send_timeout_ns)},
-    {"resolve_every", WEIR_OPTION_DURATION, 0, "1m", "10ms..1d",
-     "udp: how often the host's name is resolved again", offsetof(struct socket_options, resolve_every_ns)},
+    WEIR_OPTION_ROW("to", STRING, WEIR_OPTION_REQUIRED | WEIR_OPTION_DESTINATION, NULL, NULL,
+                    "the destination: udp://HOST:PORT, tcp://HOST:PORT, unix:/PATH or unix-dgram:/PATH",
+                    struct socket_options, to),
+    WEIR_OPTION_ROW("datagram_bytes", SIZE, 0, "1432B", "64B..65507B", "udp, unix-dgram: the largest datagram",
+                    struct socket_options, datagram_bytes),
+    WEIR_OPTION_ROW("connect_timeout", DURATION, 0, "10s", "10ms..1h", "time limit for connecting",
+                    struct socket_options, connect_timeout_ns),
+    WEIR_OPTION_ROW("send_timeout", DURATION, 0, "10s", "10ms..1h",
+                    "how long the peer may take no data before the handler gives up and retries",
+                    struct socket_options, send_timeout_ns),
+    WEIR_OPTION_ROW("resolve_every", DURATION, 0, "1m", "10ms..1d",
+                    "udp: how often the host's name is resolved again", struct socket_options,
+                    resolve_every_ns),
     {0},
 };
 

@@ -38,38 +38,40 @@ struct collector_options {
 };
 
 static const weir_option options_table[] = {
-    {"listen", WEIR_OPTION_STRING, WEIR_OPTION_DESTINATION, "127.0.0.1:8080", NULL,
-     "where to listen: ADDRESS:PORT; addresses other than loopback need a token_file",
-     offsetof(struct collector_options, listen)},
-    {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED, NULL, NULL, "the database file of the handler store",
-     offsetof(struct collector_options, path)},
-    {"token_file", WEIR_OPTION_PATH, 0, NULL, NULL,
-     "a file with a token that gives access; read again when it changes",
-     offsetof(struct collector_options, access.token_file)},
-    {"hosts", WEIR_OPTION_LIST, 0, NULL, NULL,
-     "further names by which this machine is asked, such as that of a proxy in front",
-     offsetof(struct collector_options, access.hosts)},
-    {"access", WEIR_OPTION_PATH, 0, NULL, NULL,
-     "the folder of the files by which commands of this machine get access; without it \"collector\" in "
-     "$STATE_DIRECTORY, $XDG_STATE_HOME/weir or ~/.local/state/weir",
-     offsetof(struct collector_options, access.folder)},
-    {"create_runs", WEIR_OPTION_BOOL, 0, "false", NULL, "a metric of an unknown run creates the run",
-     offsetof(struct collector_options, create_runs)},
-    {"body_limit", WEIR_OPTION_SIZE, 0, "8MiB", "1KiB..1GiB", "the longest body",
-     offsetof(struct collector_options, body_limit)},
-    {"connections", WEIR_OPTION_INT, 0, "100", "1..10000", "how many connections may be open; others wait",
-     offsetof(struct collector_options, connections)},
-    {"idle_timeout", WEIR_OPTION_DURATION, 0, "30s", "10ms..1d",
-     "a connection whose next request's headers do not arrive within this, or which takes nothing of a reply "
-     "for "
-     "so long, is closed",
-     offsetof(struct collector_options, idle_timeout_ns)},
-    {"request_timeout", WEIR_OPTION_DURATION, 0, "1m", "10ms..1d",
-     "a connection whose body does not arrive within this is closed",
-     offsetof(struct collector_options, request_timeout_ns)},
-    {"query_timeout", WEIR_OPTION_DURATION, 0, "2s", "1ms..1m",
-     "how long a request that reads may take, while others wait",
-     offsetof(struct collector_options, query_timeout_ns)},
+    WEIR_OPTION_ROW("listen", STRING, WEIR_OPTION_DESTINATION, "127.0.0.1:8080", NULL,
+                    "where to listen: ADDRESS:PORT; addresses other than loopback need a token_file",
+                    struct collector_options, listen),
+    WEIR_OPTION_ROW("path", PATH, WEIR_OPTION_REQUIRED, NULL, NULL, "the database file of the handler store",
+                    struct collector_options, path),
+    WEIR_OPTION_ROW("token_file", PATH, 0, NULL, NULL,
+                    "a file with a token that gives access; read again when it changes",
+                    struct collector_options, access.token_file),
+    WEIR_OPTION_ROW("hosts", LIST, 0, NULL, NULL,
+                    "further names by which this machine is asked, such as that of a proxy in front",
+                    struct collector_options, access.hosts),
+    WEIR_OPTION_ROW(
+        "access", PATH, 0, NULL, NULL,
+        "the folder of the files by which commands of this machine get access; without it \"collector\" in "
+        "$STATE_DIRECTORY, $XDG_STATE_HOME/weir or ~/.local/state/weir",
+        struct collector_options, access.folder),
+    WEIR_OPTION_ROW("create_runs", BOOL, 0, "false", NULL, "a metric of an unknown run creates the run",
+                    struct collector_options, create_runs),
+    WEIR_OPTION_ROW("body_limit", SIZE, 0, "8MiB", "1KiB..1GiB", "the longest body", struct collector_options,
+                    body_limit),
+    WEIR_OPTION_ROW("connections", INT, 0, "100", "1..10000", "how many connections may be open; others wait",
+                    struct collector_options, connections),
+    WEIR_OPTION_ROW("idle_timeout", DURATION, 0, "30s", "10ms..1d",
+                    "a connection whose next request's headers do not arrive within this, or which takes "
+                    "nothing of a reply "
+                    "for "
+                    "so long, is closed",
+                    struct collector_options, idle_timeout_ns),
+    WEIR_OPTION_ROW("request_timeout", DURATION, 0, "1m", "10ms..1d",
+                    "a connection whose body does not arrive within this is closed", struct collector_options,
+                    request_timeout_ns),
+    WEIR_OPTION_ROW("query_timeout", DURATION, 0, "2s", "1ms..1m",
+                    "how long a request that reads may take, while others wait", struct collector_options,
+                    query_timeout_ns),
     {0},
 };
 

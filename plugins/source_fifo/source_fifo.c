@@ -23,13 +23,13 @@ struct fifo_options {
 };
 
 static const weir_option options_table[] = {
-    {"path", WEIR_OPTION_PATH, WEIR_OPTION_DESTINATION, NULL, NULL,
-     "the named pipe; without it $BENCHMARK_AI_FIFO_FILEPATH, or " DEFAULT_PATH,
-     offsetof(struct fifo_options, path)},
-    {"create", WEIR_OPTION_BOOL, 0, "true", NULL, "create the named pipe if it does not exist",
-     offsetof(struct fifo_options, create)},
-    {"mode", WEIR_OPTION_STRING, 0, "0600", NULL, "the permissions of a pipe that is created, in octal",
-     offsetof(struct fifo_options, mode)},
+    WEIR_OPTION_ROW("path", PATH, WEIR_OPTION_DESTINATION, NULL, NULL,
+                    "the named pipe; without it $BENCHMARK_AI_FIFO_FILEPATH, or " DEFAULT_PATH,
+                    struct fifo_options, path),
+    WEIR_OPTION_ROW("create", BOOL, 0, "true", NULL, "create the named pipe if it does not exist",
+                    struct fifo_options, create),
+    WEIR_OPTION_ROW("mode", STRING, 0, "0600", NULL, "the permissions of a pipe that is created, in octal",
+                    struct fifo_options, mode),
     {0},
 };
 

@@ -30,25 +30,26 @@ struct file_options {
 };
 
 static const weir_option options_table[] = {
-    {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED | WEIR_OPTION_DESTINATION, NULL, NULL,
-     "the files; *, ? and [...] match any part of a name", offsetof(struct file_options, path)},
-    {"exclude", WEIR_OPTION_STRING, 0, "*.gz", NULL, "names of files, without their folders, that are not read",
-     offsetof(struct file_options, exclude)},
-    {"start", WEIR_OPTION_ENUM, 0, "end", "end|beginning",
-     "where to begin in files that are there when the source runs for the first time",
-     offsetof(struct file_options, start)},
-    {"header", WEIR_OPTION_BOOL, 0, "false", NULL,
-     "the first line names the columns (CSV): it is read again when reading goes on behind it",
-     offsetof(struct file_options, header)},
-    {"state", WEIR_OPTION_PATH, 0, NULL, NULL,
-     "the file that remembers how far the others were read; without it NAME.positions in $STATE_DIRECTORY, "
-     "$XDG_STATE_HOME/weir or ~/.local/state/weir",
-     offsetof(struct file_options, state)},
-    {"rotate_wait", WEIR_OPTION_DURATION, 0, "5s", "0ms..1h",
-     "how long a file is read after it was renamed or removed and nothing came",
-     offsetof(struct file_options, rotate_wait_ns)},
-    {"max_files", WEIR_OPTION_INT, 0, "1000", "1..100000", "the most files that are open at once",
-     offsetof(struct file_options, max_files)},
+    WEIR_OPTION_ROW("path", PATH, WEIR_OPTION_REQUIRED | WEIR_OPTION_DESTINATION, NULL, NULL,
+                    "the files; *, ? and [...] match any part of a name", struct file_options, path),
+    WEIR_OPTION_ROW("exclude", STRING, 0, "*.gz", NULL,
+                    "names of files, without their folders, that are not read", struct file_options, exclude),
+    WEIR_OPTION_ROW("start", ENUM, 0, "end", "end|beginning",
+                    "where to begin in files that are there when the source runs for the first time",
+                    struct file_options, start),
+    WEIR_OPTION_ROW("header", BOOL, 0, "false", NULL,
+                    "the first line names the columns (CSV): it is read again when reading goes on behind it",
+                    struct file_options, header),
+    WEIR_OPTION_ROW(
+        "state", PATH, 0, NULL, NULL,
+        "the file that remembers how far the others were read; without it NAME.positions in $STATE_DIRECTORY, "
+        "$XDG_STATE_HOME/weir or ~/.local/state/weir",
+        struct file_options, state),
+    WEIR_OPTION_ROW("rotate_wait", DURATION, 0, "5s", "0ms..1h",
+                    "how long a file is read after it was renamed or removed and nothing came",
+                    struct file_options, rotate_wait_ns),
+    WEIR_OPTION_ROW("max_files", INT, 0, "1000", "1..100000", "the most files that are open at once",
+                    struct file_options, max_files),
     {0},
 };
 

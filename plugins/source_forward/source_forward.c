@@ -33,31 +33,35 @@ struct forward_options {
 };
 
 static const weir_option options_table[] = {
-    {"listen", WEIR_OPTION_LIST, WEIR_OPTION_DESTINATION, NULL, NULL,
-     "where to listen: unix:/PATH, tcp://ADDRESS:PORT; default: unix:$XDG_RUNTIME_DIR/weir/forward.sock, or "
-     "unix:/run/weir/forward.sock without that variable",
-     offsetof(struct forward_options, listen)},
-    {"mode", WEIR_OPTION_STRING, 0, "0600", NULL, "the permissions of a Unix socket, in octal",
-     offsetof(struct forward_options, mode)},
-    {"allow_group", WEIR_OPTION_STRING, 0, NULL, NULL,
-     "a group, by name or number, whose members may send by a Unix socket, too: it gets the group, and a mode "
-     "that "
-     "lets it read and write; this process must be in it",
-     offsetof(struct forward_options, group)},
-    {"allow_uids", WEIR_OPTION_LIST, 0, NULL, NULL,
-     "the numbers of further users who may send by a Unix socket; the relay's own and root always may",
-     offsetof(struct forward_options, allow_uids)},
-    {"token_file", WEIR_OPTION_PATH, 0, NULL, NULL,
-     "a file with the token that senders by TCP must have; read again when it changes",
-     offsetof(struct forward_options, token_file)},
-    {"insecure", WEIR_OPTION_BOOL, 0, "false", NULL,
-     "allow addresses other than loopback without a token: anybody who reaches them can add values",
-     offsetof(struct forward_options, insecure)},
-    {"connections", WEIR_OPTION_INT, 0, "1000", "1..100000", "how many connections may be open; others wait",
-     offsetof(struct forward_options, connections)},
-    {"idle_timeout", WEIR_OPTION_DURATION, 0, "30s", "10ms..1d",
-     "a connection that sends no greeting, or a part of a frame, for this long is closed",
-     offsetof(struct forward_options, idle_timeout_ns)},
+    WEIR_OPTION_ROW(
+        "listen", LIST, WEIR_OPTION_DESTINATION, NULL, NULL,
+        "where to listen: unix:/PATH, tcp://ADDRESS:PORT; default: unix:$XDG_RUNTIME_DIR/weir/forward.sock, or "
+        "unix:/run/weir/forward.sock without that variable",
+        struct forward_options, listen),
+    WEIR_OPTION_ROW("mode", STRING, 0, "0600", NULL, "the permissions of a Unix socket, in octal",
+                    struct forward_options, mode),
+    WEIR_OPTION_ROW("allow_group", STRING, 0, NULL, NULL,
+                    "a group, by name or number, whose members may send by a Unix socket, too: it gets the "
+                    "group, and a mode "
+                    "that "
+                    "lets it read and write; this process must be in it",
+                    struct forward_options, group),
+    WEIR_OPTION_ROW(
+        "allow_uids", LIST, 0, NULL, NULL,
+        "the numbers of further users who may send by a Unix socket; the relay's own and root always may",
+        struct forward_options, allow_uids),
+    WEIR_OPTION_ROW("token_file", PATH, 0, NULL, NULL,
+                    "a file with the token that senders by TCP must have; read again when it changes",
+                    struct forward_options, token_file),
+    WEIR_OPTION_ROW(
+        "insecure", BOOL, 0, "false", NULL,
+        "allow addresses other than loopback without a token: anybody who reaches them can add values",
+        struct forward_options, insecure),
+    WEIR_OPTION_ROW("connections", INT, 0, "1000", "1..100000", "how many connections may be open; others wait",
+                    struct forward_options, connections),
+    WEIR_OPTION_ROW("idle_timeout", DURATION, 0, "30s", "10ms..1d",
+                    "a connection that sends no greeting, or a part of a frame, for this long is closed",
+                    struct forward_options, idle_timeout_ns),
     {0},
 };
 

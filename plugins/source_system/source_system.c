@@ -8,17 +8,17 @@
 #include "system_source.h"
 
 static const weir_option options_table[] = {
-    {"interval", WEIR_OPTION_DURATION, 0, "1s", "10ms..", "how often to measure",
-     offsetof(struct system_options, interval_ns)},
-    {"per_cpu", WEIR_OPTION_BOOL, 0, "false", NULL,
-     "measure each processor, with the label cpu, instead of all together",
-     offsetof(struct system_options, per_cpu)},
-    {"filesystems", WEIR_OPTION_LIST, 0, NULL, NULL, "mount points whose space is measured; without it /",
-     offsetof(struct system_options, filesystems)},
-    {"proc", WEIR_OPTION_PATH, 0, "/proc", NULL,
-     "where the machine's proc is mounted, such as /host/proc in a container",
-     offsetof(struct system_options, proc)},
-    {"sys", WEIR_OPTION_PATH, 0, "/sys", NULL, "the same of sysfs", offsetof(struct system_options, sys)},
+    WEIR_OPTION_ROW("interval", DURATION, 0, "1s", "10ms..", "how often to measure", struct system_options,
+                    interval_ns),
+    WEIR_OPTION_ROW("per_cpu", BOOL, 0, "false", NULL,
+                    "measure each processor, with the label cpu, instead of all together",
+                    struct system_options, per_cpu),
+    WEIR_OPTION_ROW("filesystems", LIST, 0, NULL, NULL, "mount points whose space is measured; without it /",
+                    struct system_options, filesystems),
+    WEIR_OPTION_ROW("proc", PATH, 0, "/proc", NULL,
+                    "where the machine's proc is mounted, such as /host/proc in a container",
+                    struct system_options, proc),
+    WEIR_OPTION_ROW("sys", PATH, 0, "/sys", NULL, "the same of sysfs", struct system_options, sys),
     {0},
 };
 

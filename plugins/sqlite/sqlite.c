@@ -19,17 +19,17 @@ static const char *const journal_modes[] = {"wal", "delete", "truncate", "persis
 static const char *const synchronous_modes[] = {"off", "normal", "full", "extra"};
 
 static const weir_option sqlite_option_table[] = {
-    {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED | WEIR_OPTION_DESTINATION, NULL, NULL,
-     "the database file; created if it does not exist", offsetof(struct sqlite_options, path)},
-    {"prefix", WEIR_OPTION_STRING, 0, NULL, NULL, "a prefix for table names: letters, digits and _",
-     offsetof(struct sqlite_options, prefix)},
-    {"journal_mode", WEIR_OPTION_ENUM, 0, "wal", "wal|delete|truncate|persist", "SQLite's PRAGMA journal_mode",
-     offsetof(struct sqlite_options, journal_mode)},
-    {"synchronous", WEIR_OPTION_ENUM, 0, "normal", "off|normal|full|extra", "SQLite's PRAGMA synchronous",
-     offsetof(struct sqlite_options, synchronous)},
-    {"busy_timeout", WEIR_OPTION_DURATION, 0, "1s", "0s..1m",
-     "how long an attempt waits for a database locked by another connection",
-     offsetof(struct sqlite_options, busy_timeout_ns)},
+    WEIR_OPTION_ROW("path", PATH, WEIR_OPTION_REQUIRED | WEIR_OPTION_DESTINATION, NULL, NULL,
+                    "the database file; created if it does not exist", struct sqlite_options, path),
+    WEIR_OPTION_ROW("prefix", STRING, 0, NULL, NULL, "a prefix for table names: letters, digits and _",
+                    struct sqlite_options, prefix),
+    WEIR_OPTION_ROW("journal_mode", ENUM, 0, "wal", "wal|delete|truncate|persist",
+                    "SQLite's PRAGMA journal_mode", struct sqlite_options, journal_mode),
+    WEIR_OPTION_ROW("synchronous", ENUM, 0, "normal", "off|normal|full|extra", "SQLite's PRAGMA synchronous",
+                    struct sqlite_options, synchronous),
+    WEIR_OPTION_ROW("busy_timeout", DURATION, 0, "1s", "0s..1m",
+                    "how long an attempt waits for a database locked by another connection",
+                    struct sqlite_options, busy_timeout_ns),
     {0},
 };
 

@@ -103,6 +103,42 @@ int measure(weir_stream *stream)
 """
 
 
+FIELDS = {"BOOL": "bool", "INT": "int64_t", "DOUBLE": "double", "STRING": "const char *", "PATH": "const char *", "DURATION": "int64_t",
+          "SIZE": "int64_t", "ENUM": "int64_t", "LIST": "weir_list", "MAP": "weir_map"}
+ROW = """
+#include <stdbool.h>
+#include <weir/options.h>
+struct inner { %(ctype)s field; };
+struct options { char before; struct inner inner; };
+extern const weir_option rows[];
+const weir_option rows[] = {
+    WEIR_OPTION_ROW("in.field", %(type)s, WEIR_OPTION_REQUIRED, NULL, NULL, "a field", struct options, inner.field),
+};
+"""
+
+
+def is_refused(compiler, text, suffix, folder, *flags):
+    path = os.path.join(folder, "refused" + suffix)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    done = subprocess.run([*compiler, *flags, "-c", path, "-o", os.path.join(folder, "unit.o")], capture_output=True, text=True)
+    assert done.returncode == 0 or "the field does not have the C type of the option" in done.stderr, done.stderr
+    return done.returncode != 0
+
+
+@case
+def a_row_for_a_field_of_another_type_does_not_compile(folder):
+    for row, ctype in FIELDS.items():
+        right = ROW % {"type": row, "ctype": ctype}
+        compile_text(CC, right, ".c", folder, "-std=c99", *STRICT, *INCLUDE)
+        compile_text(CC, right, ".c", folder, "-std=c11", *STRICT, *INCLUDE)
+        compile_text(CXX, right, ".cc", folder, "-std=c++11", *STRICT, *INCLUDE)
+        for other in sorted(set(FIELDS.values()) | {"int", "unsigned long", "float", "char *", "char"} - {ctype}):
+            wrong = ROW % {"type": row, "ctype": other}
+            assert is_refused(CC, wrong, ".c", folder, "-std=c11", *INCLUDE) == (other != ctype), wrong
+            assert is_refused(CXX, wrong, ".cc", folder, "-std=c++11", *INCLUDE) == (other != ctype), wrong
+
+
 @case
 def the_headers_cause_no_warnings_in_cxx(folder):
     """With each installed compiler and further warnings of strict projects; not as system headers."""

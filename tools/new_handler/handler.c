@@ -16,9 +16,9 @@ struct options {
 };
 
 static const weir_option rows[] = {
-    {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED, NULL, NULL, "the file", offsetof(struct options, path)},
-    {"chunk", WEIR_OPTION_SIZE, 0, "64KiB", "1KiB..1MiB", "the largest size of one write",
-     offsetof(struct options, chunk)},
+    WEIR_OPTION_ROW("path", PATH, WEIR_OPTION_REQUIRED, NULL, NULL, "the file", struct options, path),
+    WEIR_OPTION_ROW("chunk", SIZE, 0, "64KiB", "1KiB..1MiB", "the largest size of one write",
+                    struct options, chunk),
     {0},
 };
 

@@ -17,8 +17,8 @@ struct options {
 };
 
 static const weir_option rows[] = {
-    {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED, NULL, NULL, "the Unix datagram socket, which is created",
-     offsetof(struct options, path)},
+    WEIR_OPTION_ROW("path", PATH, WEIR_OPTION_REQUIRED, NULL, NULL, "the Unix datagram socket, which is created",
+                    struct options, path),
     {0},
 };
 
