@@ -25,7 +25,7 @@ Test(parser_prometheus, parts_of_histograms_are_totals)
         "5  h.count=2 total histogram\n"
         "6  h_max=9\n"
         "8 {quantile=0.5} s=4 gauge\n"
-        "9  s_sum=5 total\n");
+        "9  s_sum=5 total counter\n");
 }
 
 Test(parser_prometheus, bounds_of_buckets_are_numbers_written_in_one_way)
@@ -87,7 +87,7 @@ Test(parser_prometheus, the_parts_of_each_type_of_family)
         "3  h.sum=3.5 total histogram\n"
         "4  h.count=2 total histogram\n"
         "7 {quantile=0.5} s=4 gauge\n"
-        "8  s_count=2 total\n"
+        "8  s_count=2 total counter\n"
         "11 {le=+Inf} g_bucket=2 gauge\n"
         "12  g_gsum=3 gauge\n"
         "13  g_gcount=2 gauge\n"
