@@ -2,6 +2,7 @@
 
 #include "parse/numeral.h"
 #include "parse/parser_internal.h"
+#include "parse/time_form.h"
 #include "registry/name.h"
 #include "text/buffer.h"
 #include "text/common.h"
@@ -14,8 +15,8 @@
  * - with "name" and "value" among them, each record is one value, and further columns are labels;
  * - otherwise each column is a value of its name: ts,cpu,mem.
  *
- * "timestamp" ("time", "ts"), "group" and "labels" are what they say in both. Without such a record the columns
- * are those of the format csv, in its order. */
+ * "timestamp" ("time", "ts": seconds since 1970, or of ISO 8601), "group" and "labels" are what they say in
+ * both. Without such a record the columns are those of the format csv, in its order. */
 
 enum { MOST_COLUMNS = 256 };
 
@@ -240,6 +241,18 @@ static bool read_labels(struct wr_parser *parser, const char *at, const char *en
     return true;
 }
 
+static bool read_time(struct wr_parser *parser, const char *at, const char *end)
+{
+    char shown[WR_PARSE_SHOWN_ROOM];
+    struct wr_parse_record *record = &parser->record;
+    record->has_time =
+        wr_numeral_read_time(at, end, &record->time_ns) || wr_time_form_read_iso(at, end, &record->time_ns);
+    return record->has_time || wr_parse_refuse(parser, at,
+                                               "%s is not a time (seconds since 1970, like 1795219607.5, or "
+                                               "like 2026-11-28T12:00:00Z)",
+                                               wr_parse_quote(shown, at, end));
+}
+
 /* A column of its own name: a label of the value; or one of several values, which is left out if it is no
  * number. */
 static bool read_other(struct wr_parser *parser, const char *name, const char *at, const char *end)
@@ -264,7 +277,7 @@ static bool read_column(struct wr_parser *parser, unsigned i, enum column column
     if (at == end)
         return true;
     switch (column) {
-    case TIMESTAMP: return wr_parse_set_time(parser, at, end);
+    case TIMESTAMP: return read_time(parser, at, end);
     case GROUP: return wr_parse_set_group(parser, at, keep(parser, at, end));
     case LABELS: return read_labels(parser, at, end);
     case OTHER: return read_other(parser, state->columns.names.data + state->columns.name_at[i], at, end);

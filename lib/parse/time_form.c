@@ -84,7 +84,7 @@ static const char *read_fraction(const char *at, const char *end, int64_t *rest_
 
 static const char *read_zone(const char *at, const char *end, struct parts *parts)
 {
-    int hours, minutes;
+    int hours, minutes = 0;
     parts->has_zone = true;
     if (at < end && *at == 'Z')
         return at + 1;
@@ -92,7 +92,8 @@ static const char *read_zone(const char *at, const char *end, struct parts *part
         return NULL;
     bool is_west = *at == '-';
     at = read_digits(at + 1, end, 2, 0, 23, &hours);
-    at = at ? read_digits(at + (at < end && *at == ':'), end, 2, 0, 59, &minutes) : NULL;
+    if (at && at < end && (*at == ':' || (*at >= '0' && *at <= '9')))
+        at = read_digits(at + (*at == ':'), end, 2, 0, 59, &minutes);
     if (at)
         parts->zone_s = (is_west ? -60 : 60) * (hours * 60 + minutes);
     return at;
@@ -121,7 +122,8 @@ static const char *read_directive(char directive, const char *at, const char *en
     }
 }
 
-static bool read_parts(const char *format, const char *at, const char *end, struct parts *parts)
+/* Returns the position after what follows the format, or NULL. */
+static const char *read_parts(const char *format, const char *at, const char *end, struct parts *parts)
 {
     for (; at && *format; format++) {
         if (*format == '%')
@@ -129,7 +131,7 @@ static bool read_parts(const char *format, const char *at, const char *end, stru
         else
             at = at < end && *at == *format ? at + 1 : NULL;
     }
-    return at && at == end;
+    return at;
 }
 
 /* ---- Times ----------------------------------------------------------------------------------- */
@@ -162,5 +164,19 @@ bool wr_time_form_read(const struct wr_time_form *form, const char *at, const ch
         return wr_numeral_read_ticks(at, end, form->unit_ns, time_ns);
     if (!form->format)
         return wr_numeral_read_time(at, end, time_ns);
-    return read_parts(form->format, at, end, &parts) && convert(&parts, time_ns);
+    return read_parts(form->format, at, end, &parts) == end && convert(&parts, time_ns);
+}
+
+bool wr_time_form_read_iso(const char *at, const char *end, int64_t *time_ns)
+{
+    struct parts parts = {0};
+    at = read_parts("%Y-%m-%d", at, end, &parts);
+    if (!at || at == end || (*at != 'T' && *at != ' '))
+        return false;
+    at = read_parts("%H:%M:%S", at + 1, end, &parts);
+    if (at && at < end && *at == '.')
+        at = read_fraction(at + 1, end, &parts.rest_ns);
+    if (at && at < end)
+        at = read_zone(at, end, &parts);
+    return at == end && convert(&parts, time_ns);
 }

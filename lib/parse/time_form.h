@@ -16,10 +16,15 @@ struct wr_time_form {
 
 /* Reads a form: s, ms, us or ns, or a format, which is kept. Its directives are strptime's, in English: %Y
  * (four digits), %m %d %H %M %S (two digits each), %b (Jan), %f (1 to 9 decimals of a second), %z (+0100,
- * +01:00 or Z). Without %z the time is local. Returns false if it is neither. */
+ * +01:00, +01 or Z). Without %z the time is local. Returns false if it is neither. */
 bool wr_time_form_parse(const char *text, struct wr_time_form *form);
 
 /* Returns false if the text is no such time. The byte at `end` must exist. */
 bool wr_time_form_read(const struct wr_time_form *form, const char *at, const char *end, int64_t *time_ns);
+
+/* Reads a date and time of ISO 8601, 2026-11-28T12:00:00, with decimals of a second and a zone as of %f and %z
+ * if they are there, and T or a blank. Without a zone it is local. Returns false if the text is no such time.
+ * The byte at `end` must exist. */
+bool wr_time_form_read_iso(const char *at, const char *end, int64_t *time_ns);
 
 #endif

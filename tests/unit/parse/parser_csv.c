@@ -49,11 +49,29 @@ Test(parser_csv, columns_that_are_no_names_of_a_value_are_values)
                  "4  3=4\n");
 }
 
+Test(parser_csv, times_may_be_those_of_iso_8601)
+{
+    parse_expect(
+        "csv",
+        "time,cpu\n2026-11-28T12:00:00Z,1\n2026-11-28 13:00:00.25+01:00,2\n2026-11-28T12:00:00.5-0130,3\n"
+        "1795867200.75,4\n2026-11-28T25:00:00Z,5\n2026-11-28,6\n",
+        "2  cpu=1 @1795867200000000000\n"
+        "3  cpu=2 @1795867200250000000\n"
+        "4  cpu=3 @1795872600500000000\n"
+        "5  cpu=4 @1795867200750000000\n"
+        "6:1: \"2026-11-28T25:00:00Z\" is not a time (seconds since 1970, like 1795219607.5, or like "
+        "2026-11-28T12:00:00Z)\n"
+        "7:1: \"2026-11-28\" is not a time (seconds since 1970, like 1795219607.5, or like "
+        "2026-11-28T12:00:00Z)\n");
+    parse_expect("csv", "2026-11-28T12:00:00Z,g,n,5,\n", "1 g n=5 @1795867200000000000\n");
+}
+
 Test(parser_csv, a_first_record_with_a_number_or_that_is_no_names_is_a_record)
 {
-    parse_expect("csv", "a,b,c,d,\n1,g,n,5,\n",
-                 "1:1: \"a\" is not a time (seconds since 1970, like 1795219607.5)\n"
-                 "2 g n=5 @1000000000\n");
+    parse_expect(
+        "csv", "a,b,c,d,\n1,g,n,5,\n",
+        "1:1: \"a\" is not a time (seconds since 1970, like 1795219607.5, or like 2026-11-28T12:00:00Z)\n"
+        "2 g n=5 @1000000000\n");
     parse_expect("csv", "a\n1,g,n,5,\n",
                  "1:1: 1 fields, but there are 5 columns (timestamp,group,name,value,labels)\n"
                  "2 g n=5 @1000000000\n");
@@ -92,7 +110,7 @@ Test(parser_csv, wrong_records_are_refused_with_their_place)
                  "n,5,\n1,g,,1,\n",
                  "1:1: 4 fields, but there are 5 columns (timestamp,group,name,value,labels)\n2:7: \"x\" is "
                  "not a number\n3:1: \"x\" is not a time "
-                 "(seconds since 1970, like 1795219607.5)\n"
+                 "(seconds since 1970, like 1795219607.5, or like 2026-11-28T12:00:00Z)\n"
                  "4:9: labels: must be a JSON object of texts\n5:9: labels: unclosed {\n6:6: text after a "
                  "field in quotes\n"
                  "7:3: a quote in a field without quotes\n8:5: unclosed quotes\n9 g n=5 @1000000000\n10:5: "

@@ -44,6 +44,7 @@ Test(time_form, formats_with_a_zone_do_not_depend_on_TZ)
     expect("%d/%b/%Y:%H:%M:%S %z", "21/Nov/2026:12:34:56 -0130", INT64_C(1795269896000000000));
     expect("%Y-%m-%dT%H:%M:%S.%f%z", "2026-11-21T12:34:56.7891Z", INT64_C(1795264496789100000));
     expect("%Y-%m-%dT%H:%M:%S%z", "2026-11-21T12:34:56+01:00", INT64_C(1795260896000000000));
+    expect("%d %b %Y %z", "21 Nov 2026 -01", INT64_C(1795222800000000000));
     expect("100%% %Y-%m-%d%z", "100% 1970-01-01Z", 0);
 }
 
@@ -52,6 +53,40 @@ Test(time_form, formats_without_a_zone_are_local)
     setenv("TZ", "UTC-2", 1);
     tzset();
     expect("%Y-%m-%d %H:%M:%S,%f", "2026-11-21 12:34:56,789", INT64_C(1795257296789000000));
+}
+
+static void expect_iso(const char *text, int64_t expected_ns)
+{
+    int64_t time_ns = 0;
+    cr_assert(wr_time_form_read_iso(text, text + strlen(text), &time_ns), "%s", text);
+    cr_assert_eq(time_ns, expected_ns, "%s: %lld", text, (long long)time_ns);
+}
+
+Test(time_form, iso_8601_may_have_decimals_and_a_zone)
+{
+    setenv("TZ", "UTC-2", 1);
+    tzset();
+    expect_iso("2026-11-21T12:34:56Z", INT64_C(1795264496000000000));
+    expect_iso("2026-11-21 12:34:56.7891+01:00", INT64_C(1795260896789100000));
+    expect_iso("2026-11-21T12:34:56.123456789-0130", INT64_C(1795269896123456789));
+    expect_iso("2026-11-21 12:34:56+00", INT64_C(1795264496000000000));
+    expect_iso("2026-11-21T12:34:56", INT64_C(1795257296000000000));
+    expect_iso("1969-12-31T23:59:59.5Z", -INT64_C(500000000));
+    static const char *const wrong[] = {"",
+                                        "5",
+                                        "2026-11-21",
+                                        "2026-11-21T",
+                                        "2026-11-21T12:34",
+                                        "2026-11-21T12:34:56.",
+                                        "2026-11-21T12:34:56.1234567890Z",
+                                        "2026-11-21T12:34:56Zx",
+                                        "2026-11-21T12:34:56+1",
+                                        "2026-11-21T12:34:56+01:0",
+                                        "2026-11-21_12:34:56Z",
+                                        "2026-02-29T12:34:56Z"};
+    int64_t time_ns;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        cr_assert_not(wr_time_form_read_iso(wrong[i], wrong[i] + strlen(wrong[i]), &time_ns), "%s", wrong[i]);
 }
 
 Test(time_form, days_follow_the_calendar)
