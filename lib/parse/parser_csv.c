@@ -13,7 +13,7 @@
  * without any number names the columns:
  *
  * - with "name" and "value" among them, each record is one value, and further columns are labels;
- * - otherwise each column is a value of its name: ts,cpu,mem.
+ * - otherwise each column is a value of its name: ts,cpu,mem, or cpu only.
  *
  * "timestamp" ("time", "ts": seconds since 1970, or of ISO 8601), "group" and "labels" are what they say in
  * both. Without such a record the columns are those of the format csv, in its order. */
@@ -155,7 +155,7 @@ static bool are_names(struct wr_parser *parser, const struct fields *fields)
         if (is_empty ? i > 0 : !wr_name_check(keep(parser, fields->at[i], fields->end[i]), "column", &error))
             return false;
     }
-    return fields->count > 1;
+    return fields->count;
 }
 
 static bool has_column(const struct fields *fields, enum column column)
@@ -180,19 +180,20 @@ static bool are_present(struct wr_parser *parser, const struct columns *columns,
 static bool set_columns(struct wr_parser *parser, struct columns *columns, const struct fields *fields)
 {
     bool has_name = has_column(fields, NAME), has_value = has_column(fields, VALUE);
-    unsigned found = has_name ? 0 : 1U << VALUE;
+    unsigned found = has_name ? 0 : 1U << VALUE, others = 0;
     columns->count = fields->count;
     columns->is_wide = !has_name;
-    columns->lacks_value = has_name && !has_value;
     wr_buffer_clear(&columns->names);
     for (unsigned i = 0; i < fields->count; i++) {
         enum column column = find_column(fields->at[i], fields->end[i]);
         columns->is[i] = column < OTHER && found & 1U << column ? OTHER : column;
         found |= 1U << column;
+        others += columns->is[i] == OTHER;
         columns->name_at[i] = columns->names.length;
         wr_buffer_put_text(&columns->names, keep(parser, fields->at[i], fields->end[i]));
         wr_buffer_put_char(&columns->names, '\0');
     }
+    columns->lacks_value = has_name ? !has_value : !others;
     if (columns->names.failed)
         columns->count = 0;
     return columns->count;
@@ -303,11 +304,25 @@ static bool read_value(struct wr_parser *parser, const struct fields *fields, un
 static bool check_columns(struct wr_parser *parser, const struct state *state, unsigned count)
 {
     if (state->columns.lacks_value)
-        return wr_parse_refuse(parser, NULL, "the first record names a column \"name\", but none \"value\"");
+        return wr_parse_refuse(parser, NULL, "the first record names %s",
+                               state->columns.is_wide ? "no column of values"
+                                                      : "a column \"name\", but none \"value\"");
     if (state->fields.count == count)
         return true;
     return wr_parse_refuse(parser, parser->at, "%u fields, but there are %u columns%s", state->fields.count,
                            count, state->columns.count ? "" : " (timestamp,group,name,value,labels)");
+}
+
+/* A single text before records of the default columns was no header. */
+static void drop_single(struct wr_parser *parser, struct state *state, unsigned default_count)
+{
+    struct columns *columns = &state->columns;
+    if (columns->count != 1 || state->fields.count != default_count)
+        return;
+    wr_parse_leave_out(parser, parser->at, "the first record, \"%.100s\", is not the column of this one",
+                       columns->names.data);
+    columns->count = 0;
+    columns->is_wide = columns->lacks_value = false;
 }
 
 static bool read_record(struct wr_parser *parser)
@@ -317,6 +332,7 @@ static bool read_record(struct wr_parser *parser)
     unsigned name = 0, value = 0;
     if (!read_fields(parser, &state->fields) || read_header(parser, state))
         return false;
+    drop_single(parser, state, WR_COUNT_OF(defaults));
     const enum column *columns = state->columns.count ? state->columns.is : defaults;
     unsigned count = state->columns.count ? state->columns.count : WR_COUNT_OF(defaults);
     wr_parse_start(parser);

@@ -72,15 +72,31 @@ Test(parser_csv, a_first_record_with_a_number_or_that_is_no_names_is_a_record)
         "csv", "a,b,c,d,\n1,g,n,5,\n",
         "1:1: \"a\" is not a time (seconds since 1970, like 1795219607.5, or like 2026-11-28T12:00:00Z)\n"
         "2 g n=5 @1000000000\n");
-    parse_expect("csv", "a\n1,g,n,5,\n",
-                 "1:1: 1 fields, but there are 5 columns (timestamp,group,name,value,labels)\n"
-                 "2 g n=5 @1000000000\n");
+    parse_expect("csv", "Starting\nnow\n1,g,n,5,\n2,g,n,6,\n",
+                 "2:1 value: column \"Starting\": \"now\" is not a number\n"
+                 "3:1 value: the first record, \"Starting\", is not the column of this one\n"
+                 "3 g n=5 @1000000000\n4 g n=6 @2000000000\n");
     parse_expect("csv", "ts,1,cpu\n1,g,n,5,\n",
                  "1:1: 3 fields, but there are 5 columns (timestamp,group,name,value,labels)\n"
                  "2 g n=5 @1000000000\n");
     parse_expect("csv", "ts,\"c\npu\"\n1,g,n,5,\n",
                  "1:1: 2 fields, but there are 5 columns (timestamp,group,name,value,labels)\n"
                  "3 g n=5 @1000000000\n");
+}
+
+Test(parser_csv, a_single_column_is_a_value)
+{
+    parse_expect("csv", "cpu\n0.5\n7\nx\n1,2\n\"cpu\"\n9\n",
+                 "2  cpu=0.5\n3  cpu=7\n4:1 value: column \"cpu\": \"x\" is not a number\n"
+                 "5:1: 2 fields, but there are 1 columns\n7  cpu=9\n");
+    parse_expect("csv", "value\n5\n", "2  value=5\n");
+}
+
+Test(parser_csv, columns_without_values_are_refused)
+{
+    parse_expect("csv", "ts\n1\n", "2:0: the first record names no column of values\n");
+    parse_expect("csv", "ts,group\n1,g\n", "2:0: the first record names no column of values\n");
+    parse_expect("csv", "\"\"\n1\n", "2:0: the first record names no column of values\n");
 }
 
 Test(parser_csv, columns_with_name_and_without_value_are_refused)
