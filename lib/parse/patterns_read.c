@@ -262,10 +262,12 @@ static bool read_pattern(struct reader *reader, size_t object)
 
 /* nginx's log format "combined", which Apache has too. What clients send is inside quotes, and their quotes are
  * escaped: neither can imitate the fields behind it. rt=$request_time may follow, with other words and quoted
- * texts before it. */
+ * texts before it. Clients choose the method, too: only those of RFC 9110 and RFC 5789 are labels, so that the
+ * number of series is bounded. */
 #define NGINX_REQUEST                                                                                          \
     "^\\\\S+ \\\\S+ .*? \\\\[(?<time>\\\\d\\\\d/[A-Z][a-z]{2}/\\\\d{4}(?::\\\\d\\\\d){3} [-+]\\\\d{4})\\\\] "  \
-    "\\\"(?:[^\\\"\\\\\\\\]|\\\\\\\\.)*+\\\" (?<status>\\\\d{3}) "
+    "\\\"(?:(?<method>GET|HEAD|POST|PUT|DELETE|CONNECT|OPTIONS|TRACE|PATCH) )?+"                               \
+    "(?:[^\\\"\\\\\\\\]|\\\\\\\\.)*+\\\" (?<status>\\\\d{3}) "
 #define NGINX_TEXT " \\\"(?:[^\\\"\\\\\\\\]|\\\\\\\\.)*+\\\""
 #define NGINX_TIME "\"time\": \"%d/%b/%Y:%H:%M:%S %z\""
 

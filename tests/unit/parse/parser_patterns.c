@@ -302,8 +302,8 @@ Test(parser_patterns, the_preset_nginx_reads_access_logs)
            "::1 - a b [21/Nov/2026:12:34:56 +0000] \"\" 400 - \"-\" \"-\" \"x rt=7\" sn=\"a rt=8\" rt=0.250 "
            "ua=\"-\"\n"
            "not a request\n",
-           "1 {status=200} requests=1 @1795264496000000000 counter\n"
-           "1 {status=200} bytes_sent=1234 @1795264496000000000 counter unit=bytes\n"
+           "1 {method=GET,status=200} requests=1 @1795264496000000000 counter\n"
+           "1 {method=GET,status=200} bytes_sent=1234 @1795264496000000000 counter unit=bytes\n"
            "2 {status=400} requests=1 @1795264496000000000 counter\n"
            "2 {status=400} bytes_sent=0 @1795264496000000000 counter unit=bytes\n"
            "2 {status=400} request_time=0.25 @1795264496000000000 histogram unit=s\n");
@@ -314,8 +314,28 @@ Test(parser_patterns, what_clients_send_does_not_imitate_other_fields)
     expect("\"nginx\"",
            "1.2.3.4 - - [21/Nov/2026:12:34:56 +0000] \"GET /\\x22 200 9 rt=9\" 404 5 \"\\x22 rt=9\" \"rt=9 "
            "\\\" rt=9\"\n",
-           "1 {status=404} requests=1 @1795264496000000000 counter\n"
-           "1 {status=404} bytes_sent=5 @1795264496000000000 counter unit=bytes\n");
+           "1 {method=GET,status=404} requests=1 @1795264496000000000 counter\n"
+           "1 {method=GET,status=404} bytes_sent=5 @1795264496000000000 counter unit=bytes\n");
+}
+
+Test(parser_patterns, known_methods_are_labels)
+{
+    expect("\"nginx\"",
+           "1.2.3.4 - - [21/Nov/2026:12:34:56 +0000] \"PATCH /a HTTP/1.1\" 204 0 \"-\" \"-\"\n"
+           "1.2.3.4 - - [21/Nov/2026:12:34:56 +0000] \"get /a HTTP/1.1\" 405 1 \"-\" \"-\"\n"
+           "1.2.3.4 - - [21/Nov/2026:12:34:56 +0000] \"GETS / HTTP/1.1\" 405 2 \"-\" \"-\"\n"
+           "1.2.3.4 - - [21/Nov/2026:12:34:56 +0000] \"x GET / HTTP/1.1\" 400 3 \"-\" \"-\"\n"
+           "1.2.3.4 - - [21/Nov/2026:12:34:56 +0000] \"GET\" 400 4 \"-\" \"-\"\n",
+           "1 {method=PATCH,status=204} requests=1 @1795264496000000000 counter\n"
+           "1 {method=PATCH,status=204} bytes_sent=0 @1795264496000000000 counter unit=bytes\n"
+           "2 {status=405} requests=1 @1795264496000000000 counter\n"
+           "2 {status=405} bytes_sent=1 @1795264496000000000 counter unit=bytes\n"
+           "3 {status=405} requests=1 @1795264496000000000 counter\n"
+           "3 {status=405} bytes_sent=2 @1795264496000000000 counter unit=bytes\n"
+           "4 {status=400} requests=1 @1795264496000000000 counter\n"
+           "4 {status=400} bytes_sent=3 @1795264496000000000 counter unit=bytes\n"
+           "5 {status=400} requests=1 @1795264496000000000 counter\n"
+           "5 {status=400} bytes_sent=4 @1795264496000000000 counter unit=bytes\n");
 }
 
 /* ---- benchmarkai ----------------------------------------------------------------------------- */
