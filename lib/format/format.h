@@ -10,6 +10,7 @@ extern const struct wr_format wr_format_elastic;     /* an action and a document
 extern const struct wr_format wr_format_graphite;    /* my_app.latency 49.403 1795219607 */
 extern const struct wr_format wr_format_influx;      /* my_app,route=/x latency=49.403 1795219607576198123 */
 extern const struct wr_format wr_format_json;        /* one JSON object per sample and line */
+extern const void *const wr_format_json_whole;       /* its options for all that its parser reads again */
 extern const struct wr_format wr_format_mlbench;     /* one form per sample, for POST to /api/metrics/ */
 extern const struct wr_format wr_format_openmetrics; /* OpenMetrics 1.0, the last value of each series */
 extern const struct wr_format wr_format_otlp;        /* OpenTelemetry, as protobuf or JSON */

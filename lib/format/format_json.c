@@ -10,7 +10,7 @@
 #include "text/number.h"
 
 struct json_options {
-    bool origin;
+    bool origin, help;
 };
 
 static const weir_option option_rows[] = {
@@ -18,8 +18,13 @@ static const weir_option option_rows[] = {
         "origin", BOOL, 0, "false", NULL,
         "write each sample's origin and sequence, by which one that is delivered twice can be recognised",
         struct json_options, origin),
+    WEIR_OPTION_ROW("help", BOOL, 0, "false", NULL, "write each sample's help text, where its name has one",
+                    struct json_options, help),
     {0},
 };
+
+static const struct json_options whole = {.help = true};
+const void *const wr_format_json_whole = &whole;
 
 static void put_prefix(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
 {
@@ -33,6 +38,7 @@ static void put_prefix(struct wr_encoder *encoder, const weir_series *series, st
 
 static void put_suffix(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
 {
+    const struct json_options *options = encoder->options;
     struct wr_labels_walk walk = {0, 0};
     const weir_label *label;
     const char *before = ",\"labels\":{";
@@ -53,6 +59,10 @@ static void put_suffix(struct wr_encoder *encoder, const weir_series *series, st
     if (series->unit) {
         wr_buffer_put_text(out, ",\"unit\":");
         wr_escape_json(out, series->unit);
+    }
+    if (series->help && options && options->help) {
+        wr_buffer_put_text(out, ",\"help\":");
+        wr_escape_json(out, series->help);
     }
 }
 

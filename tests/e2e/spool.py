@@ -93,8 +93,8 @@ RECORDS = [
     {"group": "my_app", "name": "hits", "value": 3, "instrument": "counter", "unit": "By"},
     {"group": "my_app", "name": "hits", "value": 4, "labels": {"a": "b"}, "instrument": "counter", "unit": "By"},
     {"group": "my_app", "name": "hits", "value": 5, "instrument": "counter", "unit": "By"},
-    {"group": "my_app", "name": "lat", "value": 7.5, "instrument": "histogram", "unit": "ms"},
-    {"group": "my_app", "name": "level", "value": -2, "instrument": "gauge"},
+    {"group": "my_app", "name": "lat", "value": 7.5, "instrument": "histogram", "unit": "ms", "help": "of \"all\""},
+    {"group": "my_app", "name": "level", "value": -2, "instrument": "gauge", "help": "of the tank"},
     {"group": "my_app", "name": "plain", "value": 7, "metadata": "a note"},
     {"group": "my_app", "name": "total", "value": 9, "cumulative": True},
 ]
@@ -121,7 +121,7 @@ def spool_records(folder, **options):
 def send_replayed(folder, lines, **options):
     """Adds printed values to a file. Returns its lines."""
     path = os.path.join(folder, "sent")
-    config = {"handlers": {"file": {"type": "file", "path": path, "format": "json", **options}}, "groups": {"*": "file"}}
+    config = {"handlers": {"file": {"type": "file", "path": path, "format": {"type": "json", "help": True}, **options}}, "groups": {"*": "file"}}
     done = emit(folder, lines, config)
     assert done.returncode == 0 and not done.stderr, done
     with open(path, encoding="utf-8") as file:

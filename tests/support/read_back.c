@@ -153,6 +153,13 @@ static void check_json(const struct wr_parse_record *record, int sample)
     check_note(record, sample);
 }
 
+static void check_json_meaning(const struct wr_parse_record *record, int sample)
+{
+    check_json(record, sample);
+    CHECK(record->instrument == written->instrument && strcmp(record->unit, written->key) == 0 &&
+          strcmp(record->help, written->value) == 0);
+}
+
 static void check_bai(const struct wr_parse_record *record, int sample)
 {
     CHECK(!record->group && record->count == 1 && strcmp(record->values->name, written->name) == 0);
@@ -352,6 +359,7 @@ static void check_prometheus(const struct wr_parse_record *record, int sample)
 static const struct way ways[] = {
     {"json", NULL, NULL, check_json, NULL, NULL},
     {"json", "origin", "true", check_json, NULL, NULL},
+    {"json", "help", "true", check_json_meaning, NULL, NULL},
     {"bai", NULL, NULL, check_bai, NULL, NULL},
     {"bai", "style", "stdout", check_bai, is_not_labels, NULL},
     {"csv", NULL, NULL, check_csv, NULL, NULL},
@@ -432,7 +440,10 @@ static void check_way(void)
     struct wr_encoder encoder;
     weir_encoded encoded;
     encoded_text = "";
-    series.instrument = strcmp(way->format, "statsd") == 0 ? written->instrument : WEIR_VALUE;
+    bool has_meaning = way->check == check_json_meaning;
+    series.instrument = has_meaning || strcmp(way->format, "statsd") == 0 ? written->instrument : WEIR_VALUE;
+    series.unit = has_meaning ? written->key : NULL;
+    series.help = has_meaning ? written->value : NULL;
     wr_encoder_init(&encoder, format, set_options(format, &keep));
     wr_encoder_begin(&encoder);
     CHECK(wr_encoder_encode(&encoder, &batch, 0, SIZE_MAX, &encoded) && encoded.count == SAMPLES);

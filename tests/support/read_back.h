@@ -11,7 +11,7 @@ struct read_back {
     double number;
     int64_t integer;
     int64_t time_ns; /* of the double; the integer is a nanosecond younger */
-    int instrument;  /* enum weir_instrument: for statsd, whose lines say it */
+    int instrument;  /* enum weir_instrument: for statsd and json, whose lines say it */
 };
 
 /* Whether names and texts are allowed, and the times within their range. */

@@ -285,7 +285,7 @@ static bool print_part(struct printer *printer, struct file *file, const struct 
         range.segment && wr_spool_reader_load(&file->reader, part, count_settled(part, settled), range.segment);
     if (printed) {
         range.count = range.segment->count;
-        wr_encoder_init(&printer->encoder, wr_format_find("json"), NULL);
+        wr_encoder_init(&printer->encoder, &wr_format_json, wr_format_json_whole);
         printed = print_range(printer, range, &core, part->labels);
         wr_encoder_fini(&printer->encoder);
     }

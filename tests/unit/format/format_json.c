@@ -54,6 +54,17 @@ Test(format_json, origin_and_sequence_are_written_if_the_option_is_set)
     cr_assert_str_eq(line_with_origin("false", "00000000deadbeef00000000deadbeef", 41), HEAD "49.403}\n");
 }
 
+Test(format_json, help_is_written_if_the_option_is_set)
+{
+    uint32_t series = add_series("my_app", "latency", NULL, 0);
+    fixture.series[series].unit = "ms";
+    fixture.series[series].help = "of \"all\"";
+    add_double(series, 49.403);
+    cr_assert_str_eq(encode_as(&wr_format_json, "help", "true"),
+                     HEAD "49.403,\"unit\":\"ms\",\"help\":\"of \\\"all\\\"\"}\n");
+    cr_assert_str_eq(encode_as(&wr_format_json, "help", "false"), HEAD "49.403,\"unit\":\"ms\"}\n");
+}
+
 Test(format_json, integral_values_have_no_point)
 {
     cr_assert_str_eq(line_of(100), HEAD "100}\n");
