@@ -2,8 +2,15 @@
 
 void wr_backoff_init(struct wr_backoff *backoff, int64_t min_ns, int64_t max_ns, uint64_t seed)
 {
-    *backoff =
-        (struct wr_backoff){.min_ns = min_ns, .max_ns = max_ns < min_ns ? min_ns : max_ns, .random = seed | 1};
+    *backoff = (struct wr_backoff){.min_ns = min_ns,
+                                   .max_ns = max_ns < min_ns ? min_ns : max_ns,
+                                   .limit_ns = INT64_MAX,
+                                   .random = seed | 1};
+}
+
+void wr_backoff_limit(struct wr_backoff *backoff, int64_t limit_ns)
+{
+    backoff->limit_ns = limit_ns < 0 ? 0 : limit_ns;
 }
 
 /* xorshift64*: the program's random() keeps its sequence. */
@@ -32,6 +39,7 @@ static int64_t next_delay(struct wr_backoff *backoff)
     for (unsigned i = 0; i < backoff->failures && delay < backoff->max_ns; i++)
         delay = delay > backoff->max_ns / 2 ? backoff->max_ns : delay * 2;
     backoff->failures++;
+    delay = min_of(delay, backoff->limit_ns);
     int64_t half = delay / 2;
     return delay - half + random_up_to(backoff, half);
 }

@@ -6,6 +6,7 @@
 
 struct wr_backoff {
     int64_t min_ns, max_ns;
+    int64_t limit_ns;  /* of weir's own delay; a requested one may be longer */
     unsigned failures; /* since the last success */
     uint64_t random;   /* state of the generator; never 0 */
 };
@@ -16,6 +17,10 @@ void wr_backoff_init(struct wr_backoff *backoff, int64_t min_ns, int64_t max_ns,
  * many programs do not retry at the same time. If the destination requests a longer delay (requested_ns; 0:
  * none), that plus up to an eighth is returned; if it requests more than max, max less up to an eighth. */
 int64_t wr_backoff_fail(struct wr_backoff *backoff, int64_t requested_ns);
+
+/* From now on a delay is at most limit_ns, also if min is longer, unless the destination requests a longer one.
+ */
+void wr_backoff_limit(struct wr_backoff *backoff, int64_t limit_ns);
 
 /* Resets the delay to min. */
 void wr_backoff_succeed(struct wr_backoff *backoff);

@@ -8,7 +8,7 @@
 #include "lane/spool_policy.h"
 #include "text/utf8.h"
 
-enum { REMINDER_S = 60, LONGEST_WAIT_S = 86400 };
+enum { REMINDER_S = 60, LONGEST_WAIT_S = 86400, STOP_DELAY_SHARE = 32 };
 
 /* ---- Failure and recovery -------------------------------------------------------------------- */
 
@@ -79,12 +79,22 @@ static void recover(struct wr_lane *lane, int64_t now_ns)
                 (now_ns - lane->failing_since_ns) / WR_NS_PER_S, count_lost(lane) - lane->lost_before);
 }
 
+/* A handler may need several attempts to find out that a value is at fault, not its destination. While the lane
+ * stops, they must leave time for the values behind it. */
+static void limit_delay(struct wr_lane *lane, int64_t now_ns)
+{
+    bool is_limited = lane->backoff.limit_ns != INT64_MAX;
+    if (lane->stopping && lane->stop_deadline_ns != WR_NEVER && !is_limited)
+        wr_backoff_limit(&lane->backoff, (lane->stop_deadline_ns - now_ns) / STOP_DELAY_SHARE);
+}
+
 static void back_off(struct wr_lane *lane, const weir_outcome *outcome, int64_t now_ns)
 {
     int64_t requested_ms = outcome->retry_after_ms;
     if (requested_ms < 0 || requested_ms > LONGEST_WAIT_S * INT64_C(1000))
         requested_ms = requested_ms < 0 ? 0 : LONGEST_WAIT_S * INT64_C(1000);
     lane->retries++;
+    limit_delay(lane, now_ns);
     lane->retry_at_ns = now_ns + wr_backoff_fail(&lane->backoff, requested_ms * WR_NS_PER_MS);
     log_failure(lane, now_ns);
 }

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import tempfile
 import time
 
 from fifos import ScriptedApp
@@ -398,6 +399,27 @@ def a_record_whose_response_is_500_is_rejected_and_named_and_the_others_arrive()
         posted = [request.body.decode() for request in server.requests if request.method == "POST"]
         assert sum("too_long" in body for body in posted) == 5 and "name=b" in posted[-1], posted
         assert all(request.body == b"" for request in server.requests if request.method == "GET")
+
+
+@case
+def a_record_that_is_refused_while_the_program_ends_costs_the_records_behind_it_nothing():
+    """A name of more than 50 characters: MLBench on PostgreSQL keeps names in a varchar(50)."""
+    def respond(request):
+        if request.method == "GET":
+            return reply(200, "{}")
+        name = re.search("name=([^&]*)", request.body.decode()).group(1)
+        return reply(500, "value too long for type character varying(50)") if len(name) > 50 else reply(201)
+
+    with Scripted(respond) as server:
+        config = config_of(server.url, format=MLBENCH, linger="1h", retry_min="1h", retry_max="1h")
+        config["settings"]["shutdown_timeout"] = "30s"
+        config["sources"] = {"in": {"type": "stdin", "parse": "statsd"}}
+        with tempfile.TemporaryFile("w+") as lines:
+            lines.write("n" * 51 + ":1|g\na:2|g\nb:3|g\n")
+            lines.seek(0)
+            done = run(WEIR, "relay", stdin=lines, WEIR_CONFIG=config)
+        names = [re.search("name=([^&]*)", request.body.decode()).group(1) for request in server.requests if request.method == "POST"]
+        assert names == ["n" * 51] * 5 + ["a", "b"], (names, done)
 
 
 @case

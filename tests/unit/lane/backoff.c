@@ -38,6 +38,19 @@ Test(backoff, delays_double_up_to_the_maximum)
     }
 }
 
+Test(backoff, a_limit_is_shorter_than_min_but_not_than_a_requested_delay)
+{
+    struct wr_backoff retry = make(7);
+    wr_backoff_limit(&retry, 40);
+    for (int i = 0; i < 20; i++) {
+        int64_t delay = wr_backoff_fail(&retry, 0);
+        cr_assert(delay >= 20 && delay <= 40, "%lld", (long long)delay);
+    }
+    cr_assert_geq(wr_backoff_fail(&retry, 500), 500);
+    wr_backoff_limit(&retry, -1);
+    cr_assert_eq(wr_backoff_fail(&retry, 0), 0);
+}
+
 Test(backoff, the_second_half_of_a_delay_is_random)
 {
     int64_t least, most;
