@@ -139,7 +139,7 @@ sys.exit(failed)
 CHECK_MAKEFILE = """TESTS = tests/one.py tests/two.py tests/three.py
 alone_tests = tests/two.py tests/absent.py
 all examples:
-check:
+check check-TESTS:
 \tpython3 check.py '$(MAKEFLAGS)' $(TESTS)
 """
 

@@ -29,6 +29,7 @@ KINDS = ("alloc", "mmap", "madvise", "open", "write", "read", "stat", "folder", 
 SANITIZED = bool(os.environ.get("WEIR_TEST_SANITIZED"))
 HANG_S = 60
 VALUES = 120  # values that victim adds in one call of add()
+MOST_FAILURES = 20  # more say nothing new; and if nothing can be started at all, no run would be the last one
 
 
 def records_of(lines):
@@ -400,9 +401,11 @@ def try_in_folder(name, kind, first, count):
 
 
 def torture(name, kind, numbers, count, failures):
-    """Runs the victim until no call fails any more. Returns the number of runs with a failure."""
+    """Runs the victim until no call fails any more, or too much went wrong. Returns the number of runs with a failure."""
     tried = 0
     for first in numbers:
+        if len(failures) >= MOST_FAILURES:
+            break
         try:
             if not try_in_folder(name, kind, first, count):
                 break
