@@ -96,23 +96,32 @@ int listening_bind(const struct listening *listening)
     return -1;
 }
 
-void listening_format(int fd, char text[LISTENING_TEXT])
+static void format(const struct sockaddr_storage *address, char text[LISTENING_TEXT])
 {
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } address = {.v6 = {0}};
-    socklen_t length = sizeof address;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
     char host[INET6_ADDRSTRLEN] = "?";
-    *text = '\0';
-    if (getsockname(fd, &address.any, &length) != 0)
-        return;
-    if (address.any.sa_family == AF_INET6) {
-        inet_ntop(AF_INET6, &address.v6.sin6_addr, host, sizeof host);
-        snprintf(text, LISTENING_TEXT, "[%s]:%d", host, ntohs(address.v6.sin6_port));
+    if (address->ss_family == AF_INET6) {
+        memcpy(&v6, address, sizeof v6);
+        inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof host);
+        snprintf(text, LISTENING_TEXT, "[%s]:%d", host, ntohs(v6.sin6_port));
         return;
     }
-    inet_ntop(AF_INET, &address.v4.sin_addr, host, sizeof host);
-    snprintf(text, LISTENING_TEXT, "%s:%d", host, ntohs(address.v4.sin_port));
+    memcpy(&v4, address, sizeof v4);
+    inet_ntop(AF_INET, &v4.sin_addr, host, sizeof host);
+    snprintf(text, LISTENING_TEXT, "%s:%d", host, ntohs(v4.sin_port));
+}
+
+void listening_format(const struct listening *listening, char text[LISTENING_TEXT])
+{
+    format(&listening->address, text);
+}
+
+void listening_format_bound(int fd, char text[LISTENING_TEXT])
+{
+    struct sockaddr_storage address = {0};
+    socklen_t length = sizeof address;
+    *text = '\0';
+    if (getsockname(fd, (struct sockaddr *)&address, &length) == 0)
+        format(&address, text);
 }

@@ -24,7 +24,10 @@ bool listening_parse_any(struct listening *listening, const char *text);
 /* Not for a Unix socket. Returns a bound socket that does not yet listen, or -1 with errno set. */
 int listening_bind(const struct listening *listening);
 
-/* Writes the address of a socket. */
-void listening_format(int fd, char text[LISTENING_TEXT]);
+/* Writes the address, as listening_parse reads it. Not for a Unix socket. */
+void listening_format(const struct listening *listening, char text[LISTENING_TEXT]);
+
+/* Writes the address of a bound socket, with its port even if any was asked for; "" if it has none. */
+void listening_format_bound(int fd, char text[LISTENING_TEXT]);
 
 #endif

@@ -42,10 +42,13 @@ static void log_clash(struct state *state)
 
 static void write_own(struct state *state, struct wr_buffer *page)
 {
+    int count = unscraped_count(state->family);
+    if (count < 0)
+        return;
     wr_buffer_put_text(page, "# HELP " WR_EXPOSITION_OWN
-                             " processes forked from this one whose values are not on this page\n"
+                             " processes with this address whose values are not on this page\n"
                              "# TYPE " WR_EXPOSITION_OWN " gauge\n");
-    wr_buffer_put_format(page, WR_EXPOSITION_OWN " %u\n", unscraped_count(state->family));
+    wr_buffer_put_format(page, WR_EXPOSITION_OWN " %d\n", count);
 }
 
 static bool take_snapshot(struct state *state)

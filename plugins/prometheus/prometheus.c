@@ -56,10 +56,10 @@ struct prometheus {
     const struct prometheus_options *options;
     struct listening listening;
     struct state state;
-    struct server *server; /* NULL: not open, or another process listens */
-    pid_t listener;        /* while open: that process; 0: this one */
-    int place;             /* as that of unscraped_enter */
-    bool has_emitted;      /* since it is open */
+    struct server *server;  /* NULL: not open, or another process listens */
+    pid_t listener;         /* while open: that process; 0: this one */
+    struct wr_own_fd place; /* while another process listens: as that of unscraped_enter */
+    bool has_emitted;       /* since it is open */
 };
 
 /* ---- Creating -------------------------------------------------------------------------------- */
@@ -91,9 +91,10 @@ static bool check_path(const weir_host *host, const char *path)
 }
 
 /* Returns false if out of memory. */
-static bool init_state(struct state *state, const weir_host *host, const struct prometheus_options *options)
+static bool init_state(struct state *state, const weir_host *host, const struct prometheus_options *options,
+                       const struct listening *listening)
 {
-    state->family = unscraped_get(options->listen);
+    state->family = unscraped_get(listening);
     if (!state->family)
         return false;
     state->host = host;
@@ -111,7 +112,7 @@ static void *prometheus_create(const weir_host *host, const void *given)
     if (!check_listen(host, options, &listening) || !check_path(host, options->path))
         return NULL;
     struct prometheus *prometheus = calloc(1, sizeof *prometheus);
-    if (!prometheus || !init_state(&prometheus->state, host, options)) {
+    if (!prometheus || !init_state(&prometheus->state, host, options, &listening)) {
         free(prometheus);
         host->refuse(host, "", "out of memory");
         return NULL;
@@ -119,6 +120,7 @@ static void *prometheus_create(const weir_host *host, const void *given)
     prometheus->host = host;
     prometheus->options = options;
     prometheus->listening = listening;
+    prometheus->place.fd = -1;
     return prometheus;
 }
 
@@ -128,6 +130,7 @@ static void prometheus_destroy(void *self)
     series_table_fini(&prometheus->state.table);
     series_snapshot_fini(&prometheus->state.snapshot);
     pthread_mutex_destroy(&prometheus->state.lock);
+    wr_own_fd_close(&prometheus->place);
     unscraped_put(prometheus->state.family);
     free(prometheus);
 }
@@ -136,7 +139,7 @@ static void prometheus_destroy(void *self)
 
 static const char *advice(int error)
 {
-    return error == EADDRINUSE ? "; another process, or another handler, has it" : "";
+    return error == EADDRINUSE ? "; another process, or another handler, has it and is scraped instead" : "";
 }
 
 static void set_outcome(const struct prometheus *prometheus, int error, weir_outcome *outcome)
@@ -175,24 +178,39 @@ static void start(struct prometheus *prometheus, int fd)
     errno = error;
 }
 
+/* Until it has the address, the process is counted on the page of the one that has. */
+static void log_listening(struct prometheus *prometheus, const char *address)
+{
+    const weir_host *host = prometheus->host;
+    host->log(host, WEIR_LOG_INFO, "listening on http://%s%s", address, prometheus->options->path);
+    if (prometheus->place.fd >= 0)
+        host->log(
+            host, WEIR_LOG_WARNING,
+            "another process, or another handler, listened on %s until now: running totals are those of this "
+            "one from now on, and may jump",
+            address);
+    wr_own_fd_close(&prometheus->place);
+}
+
 static void start_listening(struct prometheus *prometheus, weir_outcome *outcome)
 {
     char text[LISTENING_TEXT];
     int fd = listening_bind(&prometheus->listening);
     if (fd < 0 || listen(fd, SOMAXCONN) != 0) {
-        set_outcome(prometheus, errno, outcome);
+        int error = errno;
+        set_outcome(prometheus, error, outcome);
+        if (error == EADDRINUSE)
+            unscraped_enter(prometheus->state.family, &prometheus->place);
         if (fd >= 0)
             close(fd);
         return;
     }
-    listening_format(fd, text);
+    listening_format_bound(fd, text);
     start(prometheus, fd);
-    if (!prometheus->server) {
+    if (prometheus->server)
+        log_listening(prometheus, text);
+    else
         set_outcome(prometheus, errno, outcome);
-        return;
-    }
-    prometheus->host->log(prometheus->host, WEIR_LOG_INFO, "listening on http://%s%s", text,
-                          prometheus->options->path);
 }
 
 static void stop_listening(struct prometheus *prometheus)
@@ -210,7 +228,7 @@ static void prometheus_open(void *self, weir_outcome *outcome)
     prometheus->has_emitted = false;
     prometheus->listener = unscraped_listener(family);
     if (prometheus->listener)
-        prometheus->place = unscraped_enter(family);
+        unscraped_enter(family, &prometheus->place);
     else
         start_listening(prometheus, outcome);
 }
@@ -219,7 +237,7 @@ static void prometheus_close(void *self)
 {
     struct prometheus *prometheus = self;
     if (prometheus->listener)
-        unscraped_leave(prometheus->state.family, prometheus->place);
+        wr_own_fd_close(&prometheus->place);
     else
         stop_listening(prometheus);
 }
@@ -227,6 +245,7 @@ static void prometheus_close(void *self)
 static void prometheus_abandon(void *self)
 {
     const struct prometheus *prometheus = self;
+    wr_own_fd_abandon(&prometheus->place);
     if (prometheus->server)
         server_abandon(prometheus->server);
 }
@@ -251,6 +270,8 @@ static void refuse_batch(struct prometheus *prometheus, weir_outcome *outcome)
 {
     bool is_left = !prometheus->has_emitted && !unscraped_listener(prometheus->state.family);
     prometheus->has_emitted = true;
+    unscraped_enter(prometheus->state.family,
+                    &prometheus->place); /* the program may have closed its descriptor */
     outcome->done = 0;
     outcome->code = is_left ? WEIR_OUTCOME_REOPEN : WEIR_OUTCOME_DROP;
     if (is_left)

@@ -4,30 +4,22 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { PLACES = 1000 };
-
-/* A process is entered as long as a thread of it holds the mutex of a place. The mutexes are robust: the kernel
- * notes the end of their holder, also by SIGKILL. Places are used from the first one on, and most never are:
- * pages of the mapping that nobody has touched take no memory. */
-enum place_state { PLACE_NEW, PLACE_IN_THE_MAKING, PLACE_READY };
-
-struct place {
-    _Atomic int state; /* enum place_state; release: pairs with the acquire of those who use the mutex */
-    pthread_mutex_t held;
-};
 
 struct unscraped {
     struct unscraped *next;
     unsigned references; /* of this process' handlers, and in a child of those that it inherited */
     _Atomic pid_t listener;
-    struct place *places; /* shared by the processes */
-    char address[];
+    pid_t first; /* the process that made it */
+    char address[LISTENING_TEXT];
 };
 
 /* Each process has its own list; a child inherits it. */
@@ -38,25 +30,20 @@ static struct unscraped *families;
 
 static struct unscraped *make(const char *address)
 {
-    struct unscraped *family = calloc(1, sizeof *family + strlen(address) + 1);
+    struct unscraped *family = calloc(1, sizeof *family);
     if (!family)
         return NULL;
-    void *memory =
-        mmap(NULL, PLACES * sizeof(struct place), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
-        free(family);
-        return NULL;
-    }
-    family->places = memory;
-    family->listener = getpid();
-    strcpy(family->address, address);
+    family->listener = family->first = getpid();
+    snprintf(family->address, sizeof family->address, "%s", address);
     family->next = families;
     families = family;
     return family;
 }
 
-struct unscraped *unscraped_get(const char *address)
+struct unscraped *unscraped_get(const struct listening *listening)
 {
+    char address[LISTENING_TEXT];
+    listening_format(listening, address);
     pthread_mutex_lock(&lock);
     struct unscraped *family = families;
     while (family && strcmp(family->address, address) != 0)
@@ -77,7 +64,6 @@ void unscraped_put(struct unscraped *family)
         while (*at != family)
             at = &(*at)->next;
         *at = family->next;
-        munmap(family->places, PLACES * sizeof(struct place));
         free(family);
     }
     pthread_mutex_unlock(&lock);
@@ -116,66 +102,57 @@ pid_t unscraped_listener(struct unscraped *family)
 
 /* ---- Places ---------------------------------------------------------------------------------- */
 
-static bool init_mutex(pthread_mutex_t *mutex)
+struct place_name {
+    struct sockaddr_un address;
+    socklen_t length;
+};
+
+/* With port 0 each process listens on a port of its own, so only those forked from it belong to it. */
+static struct place_name name_place(const struct unscraped *family, int number)
 {
-    pthread_mutexattr_t attributes;
-    if (pthread_mutexattr_init(&attributes) != 0)
-        return false;
-    bool done = pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) == 0 &&
-                pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) == 0 &&
-                pthread_mutex_init(mutex, &attributes) == 0;
-    pthread_mutexattr_destroy(&attributes);
-    return done;
+    struct place_name name = {.address.sun_family = AF_UNIX};
+    char *text = name.address.sun_path + 1; /* the name is abstract */
+    size_t room = sizeof name.address.sun_path - 1, length = strlen(family->address);
+    bool is_own = length > 2 && strcmp(family->address + length - 2, ":0") == 0;
+    int written = snprintf(text, room, "weir-unscraped/%s/%d/%d", family->address,
+                           is_own ? (int)family->first : 0, number);
+    name.length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)written);
+    return name;
 }
 
-/* A process that is killed while it makes a place leaves that one unusable. */
-static bool is_ready(struct place *place)
+static int new_socket(void)
 {
-    int state = PLACE_NEW;
-    if (atomic_compare_exchange_strong(&place->state, &state, PLACE_IN_THE_MAKING)) {
-        state = init_mutex(&place->held) ? PLACE_READY : PLACE_IN_THE_MAKING;
-        atomic_store_explicit(&place->state, state, memory_order_release);
+    return system_above_stdio(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+}
+
+static bool take(const struct unscraped *family, int fd)
+{
+    for (int i = 0; i < PLACES; i++) {
+        struct place_name name = name_place(family, i);
+        if (bind(fd, (struct sockaddr *)&name.address, name.length) == 0)
+            return true;
+        if (errno != EADDRINUSE)
+            return false;
     }
-    return state == PLACE_READY;
+    return false;
 }
 
-/* Returns whether the place was free, and is the calling thread's now. */
-static bool take(struct place *place)
+void unscraped_enter(const struct unscraped *family, struct wr_own_fd *place)
 {
-    int error = pthread_mutex_trylock(&place->held);
-    if (error == EOWNERDEAD)
-        pthread_mutex_consistent(&place->held);
-    return error == 0 || error == EOWNERDEAD;
+    if (!wr_own_fd_is_open(place) && wr_own_fd_set(place, new_socket()) && !take(family, place->fd))
+        wr_own_fd_close(place);
 }
 
-int unscraped_enter(struct unscraped *family)
+/* Only to a name that exists a socket can be connected. */
+int unscraped_count(const struct unscraped *family)
 {
-    for (int i = 0; i < PLACES; i++)
-        if (is_ready(&family->places[i]) && take(&family->places[i]))
-            return i;
-    return -1;
-}
-
-void unscraped_leave(struct unscraped *family, int place)
-{
-    if (place >= 0)
-        pthread_mutex_unlock(&family->places[place].held);
-}
-
-/* A place that is counted is taken for a moment: a process that looks for one meanwhile takes another. */
-unsigned unscraped_count(struct unscraped *family)
-{
-    unsigned count = 0;
-    for (struct place *place = family->places; place < family->places + PLACES; place++) {
-        int state = atomic_load_explicit(&place->state, memory_order_acquire);
-        if (state == PLACE_NEW)
-            break;
-        if (state != PLACE_READY)
-            continue;
-        if (take(place))
-            pthread_mutex_unlock(&place->held);
-        else
-            count++;
+    int fd = new_socket(), count = 0;
+    if (fd < 0)
+        return -1;
+    for (int i = 0; i < PLACES; i++) {
+        struct place_name name = name_place(family, i);
+        count += connect(fd, (struct sockaddr *)&name.address, name.length) == 0;
     }
+    close(fd);
     return count;
 }

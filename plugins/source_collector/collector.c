@@ -379,7 +379,7 @@ static void open_collector(void *self, weir_source_outcome *outcome)
         close_collector(collector);
         return;
     }
-    listening_format(collector->daemon.listening.fd, address);
+    listening_format_bound(collector->daemon.listening.fd, address);
     collector->host->log(collector->host, WEIR_LOG_INFO, "listens at http://%s", address);
     access_publish(&collector->access, address);
 }

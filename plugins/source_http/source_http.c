@@ -598,7 +598,7 @@ static void open_source(void *self, weir_source_outcome *outcome)
         source->host->log(source->host, WEIR_LOG_INFO, "listens at %s", source->options->listen);
         return;
     }
-    listening_format(source->daemon.listening.fd, address);
+    listening_format_bound(source->daemon.listening.fd, address);
     source->host->log(source->host, WEIR_LOG_INFO, "listens at http://%s", address);
     if (!source->listening.is_loopback && !source->tenants.count)
         source->host->log(source->host, WEIR_LOG_WARNING, "anybody who reaches %s can add values", address);

@@ -665,6 +665,60 @@ def processes_that_are_not_scraped_are_counted_while_they_live(folder):
         app.deliver()
 
 
+def start_sibling(folder, name, listen):
+    """A process that was started by itself, with the same address as others. No log of another has the same folder."""
+    own = os.path.join(folder, name)
+    os.mkdir(own)
+    return App(own, config_of(listen))
+
+
+def unscraped_by(app):
+    return samples_of(fetch(app.url())[0])[UNSCRAPED]
+
+
+@case
+def processes_started_with_one_address_are_counted_and_the_next_one_that_listens_says_so(folder):
+    listen = f"127.0.0.1:{free_port()}"
+    with start_sibling(folder, "first", listen) as first:
+        first.do("count", 3)
+        first.deliver()
+        assert unscraped_by(first) == 0
+        with start_sibling(folder, "second", listen) as second, start_sibling(folder, "third", listen) as third:
+            wait_for(lambda: unscraped_by(first) == 2, "two places")
+            warnings = [line for line in lines_of(second.log) if "warning: " in line]
+            assert len(warnings) == 1 and "another process, or another handler, has it and is scraped instead" in warnings[0], warnings
+            third.process.kill()
+            third.process.wait()
+            wait_for(lambda: unscraped_by(first) == 1, "one place")
+            second.do("count", 5)
+            first.end()
+            second.deliver()
+            samples = samples_of(fetch(second.url())[0])
+            assert samples["my_app_requests_total"] == 5 and samples[UNSCRAPED] == 0, samples
+            assert any("warning: " in line and f"listened on {listen} until now" in line for line in lines_of(second.log)), lines_of(second.log)
+            second.end()
+
+
+@case
+def those_forked_from_a_process_that_does_not_listen_are_counted_too(folder):
+    skip_fork_under_sanitizers()
+    listen = f"127.0.0.1:{free_port()}"
+    with start_sibling(folder, "first", listen) as first, start_sibling(folder, "second", listen) as second:
+        wait_for(lambda: unscraped_by(first) == 1, "a place")
+        child = int(second.send("spawn"))
+        try:
+            assert unscraped_by(first) == 2
+        finally:
+            os.kill(child, 9)
+        wait_for(lambda: unscraped_by(first) == 1, "the end of a process")
+
+
+@case
+def processes_that_listen_on_any_port_do_not_count_each_other(folder):
+    with start_sibling(folder, "first", "127.0.0.1:0") as first, start_sibling(folder, "second", "127.0.0.1:0") as second:
+        assert unscraped_by(first) == unscraped_by(second) == 0
+
+
 @case
 def a_daemon_whose_parent_has_ended_listens(folder):
     skip_fork_under_sanitizers()
