@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "config/bucket_series.h"
 #include "registry/name.h"
 #include "text/error.h"
 #include "text/utf8.h"
@@ -39,34 +40,70 @@ static bool fail_memory(struct wr_error *error)
 
 /* ---- Buckets --------------------------------------------------------------------------------- */
 
-static bool read_buckets(struct wr_config *config, const struct wr_node *node, struct wr_metric_rule *rule,
-                         const struct wr_environment *environment, struct wr_error *error)
+/* Reads an array of bounds. Returns their number; 0: failed. */
+static size_t read_bounds(struct wr_config *config, const struct wr_node *node,
+                          double bounds[WR_FAMILY_BUCKETS_MAX], const struct wr_environment *environment,
+                          struct wr_error *error)
 {
     static const weir_option row = {"buckets", WEIR_OPTION_DOUBLE, 0, NULL, NULL, "", 0};
-    if (!wr_node_check_type(node, WR_NODE_ARRAY, error))
-        return false;
+    char shown[SHOWN_ROOM];
     size_t count = wr_node_count(node), i = 0;
     if (!count || count > WR_FAMILY_BUCKETS_MAX) {
         wr_node_error(node, error, "%zu bounds; 1 to %d are allowed", count, WR_FAMILY_BUCKETS_MAX);
-        return false;
+        return 0;
     }
-    double *bounds = wr_region_alloc(&config->keep, count * sizeof *bounds);
-    if (!bounds)
-        return fail_memory(error);
     for (const struct wr_node *item = node->first; item; item = item->next, i++) {
         const struct wr_options_fill fill =
             wr_config_fill(config, (struct wr_options_table){0}, &bounds[i], environment);
-        char shown[SHOWN_ROOM];
         if (!wr_options_set_node(&fill, &row, item, error))
-            return false;
+            return 0;
         if (isfinite(bounds[i]) && (i == 0 || bounds[i] > bounds[i - 1]))
             continue;
         wr_node_error(item, error, "%s does not follow; upper bounds must be finite and rising",
                       wr_node_show(item, shown, sizeof shown));
-        return false;
+        return 0;
     }
+    return count;
+}
+
+/* The same of a text that describes them. */
+static size_t read_described(struct wr_config *config, const struct wr_node *node,
+                             double bounds[WR_FAMILY_BUCKETS_MAX], const struct wr_environment *environment,
+                             struct wr_error *error)
+{
+    static const weir_option row = {"buckets", WEIR_OPTION_STRING, 0, NULL, NULL, "", 0};
+    const char *text = NULL, *problem;
+    const struct wr_options_fill fill =
+        wr_config_fill(config, (struct wr_options_table){0}, &text, environment);
+    if (!wr_options_set_node(&fill, &row, node, error))
+        return 0;
+    size_t count = wr_bucket_series_parse(text, bounds, &problem);
+    if (!count)
+        wr_node_error(node, error, "\"%.*s\": %s", SHOWN_ROOM, text, problem);
+    return count;
+}
+
+static bool read_buckets(struct wr_config *config, const struct wr_node *node, struct wr_metric_rule *rule,
+                         const struct wr_environment *environment, struct wr_error *error)
+{
+    double bounds[WR_FAMILY_BUCKETS_MAX];
+    char shown[SHOWN_ROOM];
+    size_t count = 0;
+    if (node->type == WR_NODE_STRING)
+        count = read_described(config, node, bounds, environment, error);
+    else if (node->type == WR_NODE_ARRAY)
+        count = read_bounds(config, node, bounds, environment, error);
+    else
+        wr_node_error(node, error, "must be an array or a text, got %s",
+                      wr_node_show(node, shown, sizeof shown));
+    if (!count)
+        return false;
+    double *kept = wr_region_alloc(&config->keep, count * sizeof *kept);
+    if (!kept)
+        return fail_memory(error);
+    memcpy(kept, bounds, count * sizeof *kept);
     rule->has_buckets = true;
-    rule->meaning.buckets = bounds;
+    rule->meaning.buckets = kept;
     rule->meaning.bucket_count = count;
     return true;
 }

@@ -11,8 +11,8 @@
 bool wr_metrics_read(struct wr_config *config, const struct wr_node *node,
                      const struct wr_environment *environment, struct wr_error *error);
 
-/* The options of an entry, for the schema and the reference; "buckets", an array of numbers, is not among them.
- */
+/* The options of an entry, for the schema and the reference; "buckets", an array of numbers or a text, is
+ * not among them. */
 struct wr_options_table wr_metrics_table(void);
 
 #endif

@@ -171,6 +171,17 @@ def graphite_gets_a_path_for_each_part(folder):
 
 
 @case
+def described_buckets_are_those_of_the_histogram(folder):
+    for text, bounds in (("exponential(0.0625, 10, 4)", ["0.0625", "0.625", "6.25", "62.5", "+Inf"]), ("linear(${FROM}, 30, 3)", ["15", "45", "75", "+Inf"])):
+        out = os.path.join(folder, "out." + text[:3])
+        config = {**to_file(out), "metrics": {"*": {"took": {"instrument": "histogram", "buckets": text}}}}
+        done = run(WEIR, "emit", "-g", "g", "took=20", WEIR_CONFIG=config, FROM="15")
+        assert done.returncode == 0, done
+        buckets = {part["labels"]["le"]: part["value"] for part in parts_of(out) if part["name"] == "took.bucket"}
+        assert buckets == {bound: int(float(bound) >= 20) for bound in bounds}, buckets
+
+
+@case
 def formats_without_labels_get_no_buckets(folder):
     assert lines_as(folder, "bai")[2] == '{"took.count": 2.0, "took.sum": 63.0, "took.min": 3.0, "took.max": 60.0, "took.p50": 3.0}'
     for form in ("bai", {"type": "text", "style": "python"}):

@@ -147,11 +147,16 @@ static void add_groups(struct json_object *properties)
 static void add_bucket_definition(struct json_object *properties)
 {
     struct json_object *buckets = json_add_object(properties, "buckets");
-    json_add_text(buckets, "description", "upper bounds of a histogram's buckets, rising");
-    json_add_text(buckets, "type", "array");
-    json_add_count(buckets, "minItems", 1);
-    json_add_count(buckets, "maxItems", WR_FAMILY_BUCKETS_MAX);
-    json_add_text(json_add_object(buckets, "items"), "type", "number");
+    json_add_text(buckets, "description",
+                  "upper bounds of a histogram's buckets, rising, or exponential(START, FACTOR, COUNT) or "
+                  "linear(START, WIDTH, COUNT)");
+    struct json_object *choices = json_add_array(buckets, "anyOf");
+    struct json_object *bounds = json_add_object(choices, NULL);
+    json_add_text(bounds, "type", "array");
+    json_add_count(bounds, "minItems", 1);
+    json_add_count(bounds, "maxItems", WR_FAMILY_BUCKETS_MAX);
+    json_add_text(json_add_object(bounds, "items"), "type", "number");
+    schema_add_reference(choices, NULL, "text");
 }
 
 /* An entry is the name of an instrument, or an object. */
