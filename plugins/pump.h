@@ -21,6 +21,7 @@ struct pump {
     bool is_ending;     /* finish has to be called again */
     bool is_whole;      /* for that */
     bool is_between;    /* the last byte that was read ended a line, or none was read */
+    size_t most;        /* that a call may read; 0: as much as there is room for */
     size_t last_length; /* that the last call has read */
     size_t last_lines;  /* of these, up to the end of the last line */
 };
@@ -78,7 +79,7 @@ static inline enum pump_result pump_read(struct pump *pump, int fd)
         errno = ENOMEM;
         return PUMP_FAILED;
     }
-    ssize_t length = read(fd, to, room);
+    ssize_t length = read(fd, to, pump->most && pump->most < room ? pump->most : room);
     if (length < 0)
         return errno == EAGAIN || errno == EINTR ? PUMP_EMPTY : PUMP_FAILED;
     if (length == 0)
@@ -99,6 +100,29 @@ static inline bool pump_drain(struct pump *pump)
     for (int i = 0; !pump_resume(pump) && i < STEPS; i++)
         poll(NULL, 0, STEP_MS);
     return !pump->is_full && !pump->is_ending;
+}
+
+/* After a stop was requested: reads the rest of a line of which the first part was read, and no more. Waits for
+ * its writer in short steps, for a second at most; then the line counts as torn. */
+static inline void pump_read_line_end(struct pump *pump, int fd)
+{
+    enum { STEP_MS = 10, STEPS = 100 };
+    pump->most = 1;
+    for (int i = 0; !pump->is_between && i < STEPS;) {
+        struct pollfd ready = {fd, POLLIN, 0};
+        if (poll(&ready, 1, STEP_MS) <= 0) {
+            i++;
+            continue;
+        }
+        enum pump_result result = pump_read(pump, fd);
+        if (result == PUMP_END)
+            pump_finish(pump, true);
+        if (result == PUMP_FAILED || !pump_drain(pump))
+            break;
+    }
+    if (!pump->is_between)
+        pump_finish(pump, false);
+    pump_drain(pump);
 }
 
 /* Sets a result with errno behind its reason. */

@@ -51,7 +51,8 @@ static void run(void *self, weir_source_outcome *outcome)
         struct pollfd fd = {STDIN_FILENO, POLLIN, 0};
         unsigned woke = pump->intake->wait(source->host, &fd, is_full ? 0 : 1, -1);
         if (woke & WEIR_WAIT_STOP) {
-            pump_drain(pump);
+            if (pump_drain(pump))
+                pump_read_line_end(pump, STDIN_FILENO);
             return;
         }
         if (is_full || !(woke & WEIR_WAIT_READY))

@@ -398,6 +398,39 @@ def a_reload_adds_and_removes_sources(folder):
         assert status == 0 and ledger_of(log) == 3 and log.count("configuration reloaded") == 2, log
 
 
+@case
+def a_reload_that_changes_standard_input_cuts_no_line(folder):
+    """A read of much data ends within a line, which the changed source begins behind of."""
+    name, stop, written, out = "n" * 200, threading.Event(), [], os.path.join(folder, "out.jsonl")
+    config = write_config(folder, {"in": {"type": "stdin"}})
+    reading, writing = os.pipe()
+
+    def write():
+        while not stop.is_set():
+            block = range(len(written), len(written) + 500)
+            written.extend(block)
+            data = "".join(f'{{"{name}":{i}}}\n' for i in block).encode()
+            while data:
+                data = data[os.write(writing, data):]
+        os.close(writing)
+
+    with Relay(folder, config, stdin=reading) as relay:
+        os.close(reading)
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            for turn in range(5):
+                had = os.path.getsize(out) if turn else -1
+                wait_for(lambda: os.path.exists(out) and os.path.getsize(out) > had, "values")  # pylint: disable=cell-var-from-loop
+                write_config(folder, {"in": {"type": "stdin", "labels": {"turn": str(turn)}}})
+                assert relay.reload() == "reading from 1 source"
+        finally:
+            stop.set()
+            writer.join()
+        status, log = relay.end(None)
+        assert status == 0 and ledger_of(log) == len(written) and delivered(folder) == written, log
+
+
 def own_metrics(folder, source):
     """The latest totals of weir's own metrics of a source, by name; a line that is being written is left out."""
     with open(os.path.join(folder, "health.jsonl"), encoding="utf-8") as file:
