@@ -60,7 +60,7 @@ def turns_printed(ended):
 def every_example_has_a_case_here():
     names = {os.path.relpath(path, os.path.join(SOURCE, "examples")) for pattern in ("*.c", "*.cc", "library/*")
              for path in glob.glob(os.path.join(SOURCE, "examples", pattern))}
-    assert names == {"first_metric.c", "scan.c", "prefork.c", "reload.c", "signals.c", "server.c", "batch.c", "count.c", "time.c", "level.c", "collect.c", "scope.cc",
+    assert names == {"first_metric.c", "scan.c", "prefork.c", "reload.c", "signals.c", "server.c", "batch.c", "count.c", "time.c", "level.c", "collect.c", "requests.c", "scope.cc",
                      "library/lru.c", "library/lru.h", "library/host.c"}, names
 
 
@@ -370,6 +370,15 @@ def level_shows_waiting_jobs_and_busy_workers(folder):
     busy = values_of(out, "workers.busy")
     assert len(busy) == 80 and min(busy) == 0 and 1 <= max(busy) <= 3, busy
     assert run(program("level"), 0).returncode == 2 and run(program("level")).returncode == 0
+
+
+@case
+def requests_are_timed_and_every_twentieth_fails(folder):
+    out = os.path.join(folder, "out")
+    assert run_and_balance(out, program("requests"), 21) == (0, "", "")
+    assert sum(values_of(out, "request.success")) == 20 and values_of(out, "request.failure") == [1]
+    assert len(values_of(out, "request.duration.ms")) == 21 and min(values_of(out, "request.duration.ms")) >= 20
+    assert values_of(out, "sessions") == [50 + number for number in range(1, 22)]
 
 
 @case

@@ -7,10 +7,12 @@ import shutil
 import subprocess
 
 from installed import environment_of, install
-from harness import PLUGINS, SOURCE, Skip, case, main, without_waits
+from harness import PLUGINS, SOURCE, Skip, case, free_port, main, start, wait_for, without_waits
 from markdown import Text
 from peers import InfluxDB
+from sourced import keep
 
+REQUESTS = 25
 GUIDE = Text(os.path.join(SOURCE, "doc", "first-steps.md"))
 
 
@@ -25,15 +27,18 @@ class Walk:
     def __init__(self, folder, prefix, port):
         self.folder = os.path.join(folder, "work")
         os.mkdir(self.folder)
-        self.env = environment_of(folder)
+        self.env = environment_of(folder, XDG_STATE_HOME=os.path.join(folder, "state"), XDG_RUNTIME_DIR=folder)
         self.env["PATH"] = os.path.join(prefix, "bin") + ":" + self.env["PATH"]
-        self.port = port
+        self.port, self.collector_port = port, free_port()
+        self.collector = None
         self.shown = None
         self.commands = 0
 
     def follow(self, text):
-        """The port is the only change: the test's server uses a free one."""
-        text = text.replace("8086", str(self.port))
+        """Two things are changed: servers of the test use free ports, and its program of a minute ends earlier."""
+        for told, used in (("8086", str(self.port)), ("8080", str(self.collector_port)), ("./requests\n", f"./requests {REQUESTS}\n")):
+            assert told in text, told
+            text = text.replace(told, used)
         for before, language, block in re.findall(r"((?:^(?!```)[^\n]*\n)*)^```(\w+)\n(.*?)^```\n", text, re.M | re.S):
             if language == "sh":
                 self.run(block)
@@ -48,10 +53,27 @@ class Walk:
             file.write(block)
 
     def run(self, block):
+        self.commands += 1
+        if block == "weir serve\n":
+            self.serve()
+            return
         done = subprocess.run(["sh", "-e", "-c", block], cwd=self.folder, env=self.env, timeout=240, capture_output=True, text=True)
         assert done.returncode == 0 and without_waits(done.stderr) == "", (block, done)
         self.shown = done.stdout
-        self.commands += 1
+        if "weir status" in block:
+            self.check_status()
+
+    def serve(self):
+        """In the background, as in a second terminal."""
+        self.collector = keep(start("weir", "serve", "--listen", f"127.0.0.1:{self.collector_port}", "--http", f"127.0.0.1:{free_port()}", **self.env))
+        wait_for(lambda: os.path.exists(os.path.join(self.folder, "..", "weir", "forward.sock")), "the collector")
+
+    def check_status(self):
+        """Each request has three values, and what the page of the guide shows is stored."""
+        assert f"{3 * REQUESTS} values in 4 series" in self.shown and "nothing was lost" in self.shown, self.shown
+        self.collector.terminate()
+        out, log = self.collector.communicate(timeout=240)
+        assert self.collector.returncode == 0 and f"http://127.0.0.1:{self.collector_port}/" in out and without_waits(log) == "", (out, log)
 
     def run_first_metric(self, config):
         return subprocess.run(["./first_metric"], cwd=self.folder, env=dict(self.env, WEIR_CONFIG=json.dumps(config)), timeout=240,
@@ -98,8 +120,11 @@ def continue_with_a_spool(walk, server):
 
 
 @case
-def the_program_of_the_guide_is_that_of_the_readme():
-    assert GUIDE.snippets("c") == Text(os.path.join(SOURCE, "README.md")).snippets("c")[:1]
+def the_programs_of_the_guide_are_that_of_the_readme_and_an_example():
+    first, second = GUIDE.snippets("c")
+    assert [first] == Text(os.path.join(SOURCE, "README.md")).snippets("c")[:1]
+    with open(os.path.join(SOURCE, "examples", "requests.c"), encoding="utf-8") as file:
+        assert file.read().partition("*/\n\n")[2] == second
 
 
 main()

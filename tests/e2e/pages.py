@@ -112,6 +112,35 @@ def the_overview_says_what_is_delivered_and_live_values_move(folder):
     server.end()
 
 
+HOLD_RATE = """const fetch = window.fetch, held = new Promise((resolve) => { window.release = resolve; });
+window.fetch = async (url, options) => {
+    if (String(url).includes("/range?") && document.querySelector(".panel")?.panel?.ids().join(",") === new URL(url, location).searchParams.get("series"))
+        await held;
+    return fetch(url, options);
+};"""
+PANEL = "const panel = [...document.querySelectorAll('.panel')].find((one) => one.querySelector('h3').innerText === arguments[0]).panel; return "
+
+
+@case
+def the_share_of_errors_is_shown_when_the_successes_are_known(folder):
+    server, page = Served(folder), browser()
+    add = server.sender("shop")
+    add_requests(add)
+    server.settle()
+    server.open(page)
+    page.await_text(".card h3", "shop")
+    page.script(HOLD_RATE)
+    page.click(".card h3 a", "shop")
+    page.await_text(".timed-title", "request")
+    wait_for(lambda: page.script(PANEL + "panel.shown !== null", "Errors"), "the errors to be loaded")
+    assert page.script(PANEL + "panel.shown === null && panel.loading !== null", "Rate"), "the rate is loaded"
+    assert not any("of calls" in text for text in page.texts(".panel .now")), page.texts(".panel .now")
+    page.script("window.release()")
+    page.await_text(".panel .now", "2.44 % of calls")  # 1 of 41
+    assert_clean(page, server)
+    server.end()
+
+
 @case
 def a_search_finds_series_and_dragging_zooms_to_the_values(folder):
     server, page = Served(folder), browser()

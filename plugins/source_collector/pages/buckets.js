@@ -83,6 +83,12 @@ export class Buckets {
         return Math.max(1, Math.min(Math.round(buckets / this.points.length), Math.floor(buckets / FEWEST_RATES)));
     }
 
+    // All that was counted in the buckets that the time touches.
+    counted(from, to) {
+        const part = this.series.cumulative ? "increase" : "sum";
+        return this.points.reduce((sum, point) => (point.t + this.step > from && point.t < to ? sum + finite(point[part]) : sum), 0);
+    }
+
     line(part) {
         return this.points.filter((point) => typeof point[part] === "number").map((point) => ({x: point.t, y: point[part]}));
     }

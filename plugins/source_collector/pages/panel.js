@@ -23,7 +23,7 @@ export function choose(list, most = MOST_LINES) {
     return list.length <= most ? list : [...list].sort((a, b) => b.count - a.count).slice(0, most).sort((a, b) => a.id - b.id);
 }
 
-// options: {title, href, series, small, colours: [..], tag, total, context}
+// options: {title, href, series, small, colours: [..], tag, summary(panel), onload(), context}
 // context: {range(), zoom(from, to), back(), marks()}
 export class Panel {
     constructor(options) {
@@ -39,6 +39,7 @@ export class Panel {
         this.isVisible = this.isDirty = false;
         this.loadedAt = 0;
         this.loading = null;
+        this.shown = null; // the range whose values are there
         this.build();
     }
 
@@ -110,6 +111,7 @@ export class Panel {
         try {
             const found = await api.get("/api/v1/range", {series: this.ids().join(","), from: round(start), to: round(start + points * step), points},
                 abort.signal);
+            this.shown = JSON.stringify(range);
             this.take(found, step);
             this.fail(null);
         } catch (error) {
@@ -128,6 +130,8 @@ export class Panel {
                 buckets.set(series.points, found.step || step);
         }
         this.draw();
+        if (this.options.onload)
+            this.options.onload();
     }
 
     fail(error) {
@@ -175,6 +179,14 @@ export class Panel {
         return this.kind === "band" && !this.isRaw ? buckets.line("p99") : buckets.line("mean");
     }
 
+    // What was counted within the range; null while that is not known of all series.
+    counted() {
+        const range = this.options.context.range(), {from, to} = ranges.bounds(range);
+        if (this.shown !== JSON.stringify(range) || this.series.length < this.all.length)
+            return null;
+        return this.series.reduce((sum, series) => sum + this.buckets.get(series.id).counted(from, to), 0);
+    }
+
     showFigures() {
         const text = (value) => (this.kind === "rate" ? format.rate(value, this.unit) : format.value(value, this.unit));
         const all = this.series.map((series, index) => figures(this.points(index)));
@@ -189,7 +201,7 @@ export class Panel {
 
     nowText(all, text) {
         if (this.options.summary)
-            return this.options.summary(this, all);
+            return this.options.summary(this);
         if (this.kind === "rate")
             return text(all.reduce((sum, one) => sum + (one.last || 0), 0));
         if (this.series.length > 1)
@@ -380,16 +392,18 @@ export function groupByName(list) {
 // A row of rate, errors and duration.
 export function timedRow(base, byName, context, hrefOf) {
     const success = byName.get(base + ".success") || [], failure = byName.get(base + ".failure") || [];
-    const panels = [], sumOf = (panel) => panel.series.reduce((sum, one, index) => sum + (figures(panel.points(index)).mean || 0), 0);
-    const rate = success.length ? new Panel({title: "Rate", tag: "successes", series: success, context, href: hrefOf(base + ".success")}) : null;
+    const panels = [];
+    let errors = null;
+    const rate = success.length ? new Panel({title: "Rate", tag: "successes", series: success, context, href: hrefOf(base + ".success"),
+        onload: () => errors && errors.showFigures()}) : null;
     const share = (panel) => {
-        const failed = sumOf(panel), all = failed + (rate ? sumOf(rate) : 0);
-        return `${format.percent(failed, all)} of calls`;
+        const failed = panel.counted(), succeeded = rate ? rate.counted() : 0;
+        return failed === null || succeeded === null ? "" : `${format.percent(failed, failed + succeeded)} of calls`;
     };
     if (rate)
         panels.push(rate);
     if (failure.length)
-        panels.push(new Panel({title: "Errors", tag: "failures", series: failure, context, summary: share, href: hrefOf(base + ".failure"),
+        panels.push(errors = new Panel({title: "Errors", tag: "failures", series: failure, context, summary: share, href: hrefOf(base + ".failure"),
             colours: failure.length === 1 ? ["bad"] : null}));
     panels.push(new Panel({title: "Duration", series: byName.get(base + ".duration.ms"), context, href: hrefOf(base + ".duration.ms")}));
     return {element: h("section", {class: "timed", "aria-label": base}, h("h3", {class: "timed-title"}, base),
