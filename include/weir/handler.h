@@ -288,12 +288,12 @@ typedef struct weir_summary {
     int64_t start_ns;     /* the interval's begin: nanoseconds since 1970-01-01 UTC */
     int64_t since_ns;     /* since when the totals are counted */
     uint64_t count;       /* of the interval */
-    double sum;           /* of the interval */
+    double sum;           /* of the interval; 0 for gauges */
     double min;           /* of the interval; 0 for counters and gauges, and with a count of 0 */
     double max;           /* the same */
-    double last;          /* the latest value there ever was: of a gauge, its level */
+    double last;          /* of a gauge, its level; of others, one of the latest values */
     uint64_t total_count; /* since since_ns */
-    double total_sum;     /* since since_ns: of a counter, its running total */
+    double total_sum;     /* since since_ns: of a counter, its running total; 0 for gauges */
 
     /* of a histogram: its buckets, the last of which has no bound. Each counts its own values alone. Valid
      * until the next call of read for the same handler */

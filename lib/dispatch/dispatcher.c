@@ -244,6 +244,26 @@ static uint64_t take_all(struct wr_dispatcher *dispatcher, int64_t now_ns, bool 
     return taken;
 }
 
+static uint64_t take_cells(struct wr_dispatcher *dispatcher)
+{
+    const struct wr_producers *producers = dispatcher->producers;
+    uint64_t taken = 0;
+    /* acquire: pairs with the release in make_producer; threads beyond WR_PRODUCERS_MOST have no cells */
+    uint32_t count = producers ? atomic_load_explicit(&producers->count, memory_order_acquire) : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct wr_producer *producer = producers->all[i];
+        if (!wr_producer_is_cold(producer) && wr_cells_have_values(&producer->cells))
+            taken += wr_drain_cells(&dispatcher->drain, &producer->cells);
+    }
+    return taken;
+}
+
+void wr_dispatcher_take_cells(struct wr_dispatcher *dispatcher)
+{
+    if (dispatcher->drain.router && take_cells(dispatcher))
+        wr_router_offer(dispatcher->drain.router, wr_clock_monotonic_ns());
+}
+
 /* A lane's worker is started when the lane has something to do. Lowers *next_ns to the next attempt to start
  * one that could not be started. */
 static void claim_workers(struct wr_dispatcher *dispatcher, int64_t now_ns, int64_t *next_ns)
@@ -297,8 +317,8 @@ static void mark_time(struct wr_drain *drain)
         wr_journal_keep_line(drain->pool.journal, &drain->timeline);
 }
 
-/* tends: with the periodic work, which may allocate. */
-static uint64_t run_round(struct wr_dispatcher *dispatcher, int64_t *next_ns, bool tends)
+/* tends: with the periodic work, which may allocate. cells: also if no interval ends. */
+static uint64_t run_round(struct wr_dispatcher *dispatcher, int64_t *next_ns, bool tends, bool cells)
 {
     bool quiet[WR_PRODUCERS_MOST + 1]; /* of the active rings */
     int64_t now_ns = wr_clock_monotonic_ns();
@@ -309,6 +329,8 @@ static uint64_t run_round(struct wr_dispatcher *dispatcher, int64_t *next_ns, bo
     mark_time(&dispatcher->drain);
     memset(quiet, 0, dispatcher->active_count * sizeof *quiet);
     uint64_t taken = take_all(dispatcher, now_ns, quiet);
+    if (cells || wr_router_has_due(dispatcher->drain.router, now_ns))
+        taken += take_cells(dispatcher);
     wr_router_offer(dispatcher->drain.router, now_ns);
     *next_ns = wr_router_check(dispatcher->drain.router, now_ns);
     wr_router_end_due(dispatcher->drain.router, dispatcher->drain.registry, now_ns, next_ns);
@@ -323,7 +345,7 @@ static uint64_t run_round(struct wr_dispatcher *dispatcher, int64_t *next_ns, bo
 
 uint64_t wr_dispatcher_round(struct wr_dispatcher *dispatcher, int64_t *next_ns)
 {
-    return run_round(dispatcher, next_ns, true);
+    return run_round(dispatcher, next_ns, true, true);
 }
 
 /* Threads that the round wants, and messages, are left to the dispatcher's thread. It may be past its own
@@ -340,7 +362,7 @@ bool wr_dispatcher_help(struct wr_dispatcher *dispatcher, int64_t deadline_ns)
     int64_t next_ns;
     if (!wr_dispatcher_visit_by(dispatcher, deadline_ns))
         return false;
-    run_round(dispatcher, &next_ns, false);
+    run_round(dispatcher, &next_ns, false, false);
     leave_to_thread(dispatcher);
     wr_deferred_log_leave(&dispatcher->deferred_log);
     wr_lock_leave(&dispatcher->round);
@@ -412,28 +434,9 @@ struct wr_router *wr_dispatcher_switch(struct wr_dispatcher *dispatcher, struct 
     return before;
 }
 
-static void add_to(const struct wr_branch *branch, const weir_sample *samples, uint32_t count, int64_t now_ns)
-{
-    for (size_t i = 0; i < branch->summed_count; i++)
-        for (uint32_t j = 0; j < count; j++)
-            wr_feed_sum(branch->summed[i], &samples[j]);
-    for (size_t i = 0; i < branch->feed_count; i++) {
-        weir_sample *to = wr_feed_reserve(branch->feeds[i], count, 0, now_ns);
-        if (!to)
-            continue;
-        memcpy(to, samples, count * sizeof *samples);
-        wr_feed_added(branch->feeds[i], count);
-    }
-}
-
 void wr_dispatcher_add(struct wr_dispatcher *dispatcher, const weir_sample *samples, uint32_t count)
 {
-    int64_t now_ns = wr_clock_monotonic_ns();
-    const struct wr_route *route =
-        wr_router_series_route(dispatcher->drain.router, dispatcher->drain.registry, samples[0].series);
-    add_to(&route->plain, samples, count, now_ns);
-    for (size_t i = 0; i < route->mapped_count; i++)
-        wr_drain_add_mapped(&dispatcher->drain, samples, count, &route->mapped[i], now_ns);
+    wr_drain_add(&dispatcher->drain, samples, count);
     wr_drain_commit(&dispatcher->drain, NULL, 0);
 }
 
@@ -473,7 +476,7 @@ static void *run(void *argument)
         if (dispatcher->stopping)
             break;
         wr_deferred_log_enter(&dispatcher->deferred_log);
-        wr_dispatcher_round(dispatcher, &next_ns);
+        run_round(dispatcher, &next_ns, true, false);
         bool nap = dispatcher->active_count > 0;
         wr_dispatcher_leave(dispatcher);
         sleep_until(dispatcher, next_ns, nap);

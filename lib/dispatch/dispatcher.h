@@ -35,6 +35,7 @@ struct wr_dispatcher {
 
     /* under the round lock */
     struct wr_drain drain;
+    struct wr_producers *producers;                    /* whose cells are read; NULL: none */
     struct wr_producer *active[WR_PRODUCERS_MOST + 1]; /* rings that each round reads */
     uint32_t active_count;
     const struct wr_worker_env *worker_env;
@@ -69,8 +70,9 @@ void wr_dispatcher_visit(struct wr_dispatcher *dispatcher);
 bool wr_dispatcher_visit_by(struct wr_dispatcher *dispatcher, int64_t deadline_ns);
 void wr_dispatcher_leave(struct wr_dispatcher *dispatcher);
 
-/* [dispatcher's round] Runs one round. Returns how many samples it took. *next_ns: when the next one is due at
- * the latest. */
+/* [dispatcher's round] Runs one round, also of what threads have summed in cells, which the dispatcher's thread
+ * itself takes only when an interval ends. Returns how many samples it took. *next_ns: when the next one is due
+ * at the latest. */
 uint64_t wr_dispatcher_round(struct wr_dispatcher *dispatcher, int64_t *next_ns);
 
 /* [producer, waiting, signals blocked] Takes the event of a synchronous call, [from, tail) of the calling
@@ -79,6 +81,9 @@ uint64_t wr_dispatcher_round(struct wr_dispatcher *dispatcher, int64_t *next_ns)
  * event. */
 bool wr_dispatcher_take_now(struct wr_dispatcher *dispatcher, struct wr_producer *producer, uint64_t from,
                             uint64_t tail, struct wr_lane_now *now);
+
+/* [dispatcher's round] Takes what threads have summed in cells, so that the lanes' statistics have it. */
+void wr_dispatcher_take_cells(struct wr_dispatcher *dispatcher);
 
 /* [dispatcher's round] Ends the intervals of all lanes that take summaries, and queues these. also_full: also
  * of lanes with a full queue. Returns whether all were ended. */

@@ -6,6 +6,7 @@
 #include "text/common.h"
 #include "os/futex.h"
 #include "journal/journal.h"
+#include "producer/typed.h"
 
 enum {
     GIVE_BACK = 512,          /* slots that are returned to a writer at a time */
@@ -305,8 +306,25 @@ WR_NEVER_INLINE static void take_mapped_event(struct wr_drain *drain, struct wr_
     add_mapped(drain, &mapped, branch, now_ns);
 }
 
-void wr_drain_add_mapped(struct wr_drain *drain, const weir_sample *samples, uint32_t count,
-                         const struct wr_branch *branch, int64_t now_ns)
+/* ---- What is in no ring ---------------------------------------------------------------------- */
+
+static void add_unmapped(const weir_sample *samples, uint32_t count, const struct wr_branch *branch,
+                         int64_t now_ns)
+{
+    for (size_t i = 0; i < branch->summed_count; i++)
+        for (uint32_t j = 0; j < count; j++)
+            wr_feed_sum(branch->summed[i], &samples[j]);
+    for (size_t i = 0; i < branch->feed_count; i++) {
+        weir_sample *to = wr_feed_reserve(branch->feeds[i], count, 0, now_ns);
+        if (!to)
+            continue;
+        memcpy(to, samples, count * sizeof *samples);
+        wr_feed_added(branch->feeds[i], count);
+    }
+}
+
+static void add_to_mapped(struct wr_drain *drain, const weir_sample *samples, uint32_t count,
+                          const struct wr_branch *branch, int64_t now_ns)
 {
     const struct mapped_event mapped = {.slots = {.slots = samples, .mask = UINT64_MAX, .end = count},
                                         .time_ns = samples[0].time_ns};
@@ -314,6 +332,56 @@ void wr_drain_add_mapped(struct wr_drain *drain, const weir_sample *samples, uin
     count_left_out(&drain->mapping, branch, false);
     add_mapped(drain, &mapped, branch, now_ns);
 }
+
+void wr_drain_add(struct wr_drain *drain, const weir_sample *samples, uint32_t count)
+{
+    int64_t now_ns = wr_clock_monotonic_ns();
+    const struct wr_route *route = wr_router_series_route(drain->router, drain->registry, samples[0].series);
+    add_unmapped(samples, count, &route->plain, now_ns);
+    for (size_t i = 0; i < route->mapped_count; i++)
+        add_to_mapped(drain, samples, count, &route->mapped[i], now_ns);
+}
+
+/* What was added to a cell while its group's route changed, to one that does not only sum: as many values, of
+ * equal size, since only their number and sum are known; of a gauge, its level. */
+static void spread(struct wr_drain *drain, uint32_t series, const struct wr_cell_taken *taken)
+{
+    weir_sample sample = {
+        .series = series,
+        .kind = WEIR_KIND_DOUBLE,
+        .time_ns = drain->still_ns == WR_DRAIN_REAL_TIME ? wr_clock_wall_ns() : drain->still_ns,
+        .value.f64 = taken->sum / (double)taken->values,
+    };
+    double level;
+    if (wr_typed_read_level(wr_registry_series(drain->registry, series), &level))
+        sample.value.f64 = level;
+    for (uint64_t i = 0; i < taken->values; i++)
+        wr_drain_add(drain, &sample, 1);
+    wr_drain_commit(drain, NULL, 0);
+}
+
+uint64_t wr_drain_cells(struct wr_drain *drain, struct wr_cells *cells)
+{
+    uint64_t values = 0;
+    /* acquire: pairs with the release in wr_cells_open */
+    struct wr_cell *cell = atomic_load_explicit(&cells->first, memory_order_acquire);
+    for (; cell; cell = cell->next) {
+        struct wr_cell_taken taken = wr_cell_take(cells, cell);
+        if (!taken.values)
+            continue;
+        const struct wr_route *route = wr_router_series_route(drain->router, drain->registry, cell->series);
+        if (!route->lane_count)
+            count_unrouted(drain, cell->series, taken.values);
+        else if (!route->only_sums)
+            spread(drain, cell->series, &taken);
+        for (size_t i = 0; route->only_sums && i < route->plain.summed_count; i++)
+            wr_feed_sum_taken(route->plain.summed[i], cell->series, &taken);
+        values += taken.values;
+    }
+    return values;
+}
+
+/* ---- Rings ----------------------------------------------------------------------------------- */
 
 static bool has_feed(const struct wr_route *route)
 {

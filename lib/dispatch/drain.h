@@ -34,9 +34,11 @@ struct wr_drain {
 /* Takes what was published before `tail`. Returns the number of samples. */
 uint64_t wr_drain_ring(struct wr_drain *drain, struct wr_producer *producer, uint64_t tail, int64_t now_ns);
 
-/* Adds an event that is in no ring to a branch that has a mapper. */
-void wr_drain_add_mapped(struct wr_drain *drain, const weir_sample *samples, uint32_t count,
-                         const struct wr_branch *branch, int64_t now_ns);
+/* Takes what is in a thread's cells. Returns the number of values. */
+uint64_t wr_drain_cells(struct wr_drain *drain, struct wr_cells *cells);
+
+/* Adds an event that is in no ring. */
+void wr_drain_add(struct wr_drain *drain, const weir_sample *samples, uint32_t count);
 
 /* Commits a round of the journal, if there is one: everything in the ring before the position is in segments.
  * Until then no lane may see these samples, and the writer of the ring must not reuse its slots. ring NULL: the

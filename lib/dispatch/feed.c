@@ -35,14 +35,24 @@ static void complete_call(const struct wr_feed *feed, struct wr_ticket ticket, i
 
 /* ---- Summing --------------------------------------------------------------------------------- */
 
+static bool count_arrived(struct wr_feed_lane *lane, enum wr_summed summed, uint64_t values)
+{
+    switch (summed) {
+    case WR_SUMMED: lane->arrivals.summed += values; return true;
+    case WR_SUMMED_BEYOND_LIMIT: lane->arrivals.beyond_limit += values; return false;
+    case WR_SUMMED_NO_MEMORY: lane->arrivals.no_memory += values; return false;
+    default: lane->arrivals.unrepresentable += values; return false;
+    }
+}
+
 bool wr_feed_sum(struct wr_feed_lane *lane, const weir_sample *sample)
 {
-    switch (wr_summer_add(lane->summer, &lane->summing, sample)) {
-    case WR_SUMMED: lane->arrivals.summed++; return true;
-    case WR_SUMMED_BEYOND_LIMIT: lane->arrivals.beyond_limit++; return false;
-    case WR_SUMMED_NO_MEMORY: lane->arrivals.no_memory++; return false;
-    default: lane->arrivals.unrepresentable++; return false;
-    }
+    return count_arrived(lane, wr_summer_add(lane->summer, &lane->summing, sample), 1);
+}
+
+void wr_feed_sum_taken(struct wr_feed_lane *lane, uint32_t series, const struct wr_cell_taken *taken)
+{
+    count_arrived(lane, wr_summer_add_taken(lane->summer, &lane->summing, series, taken), taken->values);
 }
 
 void wr_feed_sum_range(struct wr_feed_lane *lane, struct wr_segment *segment, uint32_t slot, uint32_t first,

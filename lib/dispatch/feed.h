@@ -32,6 +32,9 @@ struct wr_feed_lane {
 /* Adds a sample to the lane's open interval, or counts it as dropped. Returns whether it is in the interval. */
 bool wr_feed_sum(struct wr_feed_lane *lane, const weir_sample *sample);
 
+/* The same for what was taken of a thread's cell. */
+void wr_feed_sum_taken(struct wr_feed_lane *lane, uint32_t series, const struct wr_cell_taken *taken);
+
 /* Counts in the lane what was added since the last call. An interval whose lane has come to its end is
  * discarded. */
 void wr_feed_count_sums(struct wr_feed_lane *lane, int64_t now_ns);

@@ -660,6 +660,14 @@ static void end_interval(struct wr_router *router, struct wr_feed_lane *lane,
     lane->wanted = true;
 }
 
+bool wr_router_has_due(const struct wr_router *router, int64_t now_ns)
+{
+    for (size_t i = 0; router->sums && i < router->lane_count; i++)
+        if (router->lanes[i].summer && wr_summer_due(router->lanes[i].summer) <= now_ns)
+            return true;
+    return false;
+}
+
 void wr_router_end_due(struct wr_router *router, const struct wr_registry *registry, int64_t now_ns,
                        int64_t *next_ns)
 {

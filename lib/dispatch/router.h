@@ -114,6 +114,9 @@ void wr_router_seal(struct wr_router *router, int64_t now_ns);
 /* Has all feeds offer what they have. */
 void wr_router_offer(struct wr_router *router, int64_t now_ns);
 
+/* Whether the interval of a lane that takes summaries has ended. */
+bool wr_router_has_due(const struct wr_router *router, int64_t now_ns);
+
 /* Ends the intervals of lanes that take summaries: those that are due, lowering *next_ns to when the next one
  * is; all, but also_full: those of lanes with a full queue only if it is true, returning whether all were
  * ended; or those of lanes that have another interval in `next`, or none. */

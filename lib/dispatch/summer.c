@@ -265,28 +265,35 @@ static size_t find_bucket(const struct sum *sum, double value)
 /* Whether the sums stay finite. */
 static bool is_summable(const struct sum *sum, double value)
 {
-    return isfinite(value) && isfinite(sum->sum.sum + value) && isfinite(sum->total_sum.sum + value);
+    return isfinite(sum->sum.sum + value) && isfinite(sum->total_sum.sum + value);
+}
+
+/* Adds `count` values: `value` is each of them, `all` what they add up to. */
+WR_ALWAYS_INLINE enum wr_summed add_values(struct sum *sum, double value, double all, uint64_t count)
+{
+    all = sum->kind == WEIR_GAUGE ? 0 : all; /* levels are not summed */
+    if (!isfinite(value) || !is_summable(sum, all) || (sum->kind == WEIR_COUNTER && value < 0))
+        return WR_SUMMED_NOT;
+    bool sketched = sum->kind == WEIR_VALUE || sum->kind == WEIR_HISTOGRAM;
+    if (sketched && wr_sketch_add_many(&sum->sketch, value, count) != WR_SKETCH_OK)
+        return WR_SUMMED_NO_MEMORY;
+    if (sum->bucket_count) {
+        size_t bucket = find_bucket(sum, value);
+        sum->buckets[bucket] += count;
+        sum->total_buckets[bucket] += count;
+    }
+    add_exactly(&sum->sum, all);
+    add_exactly(&sum->total_sum, all);
+    sum->count += count;
+    sum->total_count += count;
+    sum->last = value;
+    sum->has_last = true;
+    return WR_SUMMED;
 }
 
 static enum wr_summed add_value(struct sum *sum, double value)
 {
-    if (!is_summable(sum, value) || (sum->kind == WEIR_COUNTER && value < 0))
-        return WR_SUMMED_NOT;
-    bool sketched = sum->kind == WEIR_VALUE || sum->kind == WEIR_HISTOGRAM;
-    if (sketched && wr_sketch_add(&sum->sketch, value) != WR_SKETCH_OK)
-        return WR_SUMMED_NO_MEMORY;
-    if (sum->bucket_count) {
-        size_t bucket = find_bucket(sum, value);
-        sum->buckets[bucket]++;
-        sum->total_buckets[bucket]++;
-    }
-    add_exactly(&sum->sum, value);
-    add_exactly(&sum->total_sum, value);
-    sum->count++;
-    sum->total_count++;
-    sum->last = value;
-    sum->has_last = true;
-    return WR_SUMMED;
+    return add_values(sum, value, value, 1);
 }
 
 /* What had no instrument becomes a counter or gauge at once: with the values of this interval so far, as if
@@ -311,23 +318,43 @@ static void adopt_declarations(struct wr_summer *summer, uint64_t redefinitions)
         adopt_declaration(summer, &summer->sums[i]);
 }
 
-enum wr_summed wr_summer_add(struct wr_summer *summer, const struct wr_summing *summing,
-                             const weir_sample *sample)
+/* Finds the sum of a series, or makes it. Returns NULL with the reason in *failed. */
+static inline struct sum *get_sum(struct wr_summer *summer, const struct wr_summing *summing, uint32_t series,
+                                  enum wr_summed *failed)
 {
-    struct sum *sum = find(summer, sample->series);
-    /* the ring that a sample came by makes visible what was declared before it */
+    struct sum *sum = find(summer, series);
+    /* the ring or cell that values came by makes visible what was declared before them */
     uint64_t redefinitions = atomic_load_explicit(&summer->registry->redefinitions, memory_order_relaxed);
     if (WR_UNLIKELY(redefinitions != summer->redefinitions))
         adopt_declarations(summer, redefinitions);
+    if (WR_LIKELY(sum))
+        return sum;
+    *failed = WR_SUMMED_BEYOND_LIMIT;
+    if (summer->count >= summing->series)
+        return NULL;
+    *failed = WR_SUMMED_NO_MEMORY;
+    return add_sum(summer, series);
+}
+
+/* The calls have checked the increments. What the series is now may be something else than what it was for
+ * them: then they are values of their mean. */
+enum wr_summed wr_summer_add_taken(struct wr_summer *summer, const struct wr_summing *summing, uint32_t series,
+                                   const struct wr_cell_taken *taken)
+{
+    enum wr_summed failed;
+    struct sum *sum = get_sum(summer, summing, series, &failed);
+    return sum ? add_values(sum, taken->sum / (double)taken->values, taken->sum, taken->values) : failed;
+}
+
+enum wr_summed wr_summer_add(struct wr_summer *summer, const struct wr_summing *summing,
+                             const weir_sample *sample)
+{
+    enum wr_summed failed;
     if (sample->kind != WEIR_KIND_DOUBLE && sample->kind != WEIR_KIND_INT)
         return WR_SUMMED_NOT;
-    if (WR_UNLIKELY(!sum)) {
-        if (summer->count >= summing->series)
-            return WR_SUMMED_BEYOND_LIMIT;
-        sum = add_sum(summer, sample->series);
-        if (!sum)
-            return WR_SUMMED_NO_MEMORY;
-    }
+    struct sum *sum = get_sum(summer, summing, sample->series, &failed);
+    if (WR_UNLIKELY(!sum))
+        return failed;
     double value = sample->kind == WEIR_KIND_INT ? (double)sample->value.i64 : sample->value.f64;
     return add_value(sum, value);
 }

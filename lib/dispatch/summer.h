@@ -14,6 +14,7 @@
 
 #include <weir/handler.h>
 
+#include "producer/cells.h"
 #include "registry/registry.h"
 #include "segment/segment.h"
 
@@ -42,6 +43,11 @@ enum wr_summed {
 /* Adds a value to the open interval, whatever its time. */
 enum wr_summed wr_summer_add(struct wr_summer *summer, const struct wr_summing *summing,
                              const weir_sample *sample);
+
+/* Adds what was taken of a thread's cell: of a counter, the number and the sum of its increments; of a gauge,
+ * whose level is known, the number of its values. */
+enum wr_summed wr_summer_add_taken(struct wr_summer *summer, const struct wr_summing *summing, uint32_t series,
+                                   const struct wr_cell_taken *taken);
 
 /* The values are in a journal, which keeps them until the summaries of the open interval are settled. Beyond a
  * limit, or without memory, they are settled at once, since they would fill the disk: then they are in memory

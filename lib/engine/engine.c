@@ -107,6 +107,7 @@ struct wr_engine *wr_engine_new(struct wr_registry *registry, struct wr_producer
     engine->worker_env = (struct wr_worker_env){registry, after_handler, engine};
     engine->limits = default_limits;
     wr_dispatcher_init(&engine->dispatcher, registry, &engine->worker_env);
+    engine->dispatcher.producers = producers;
     engine->dispatcher.log = log;
     engine->dispatcher.tend = tend;
     engine->dispatcher.ctx = engine;

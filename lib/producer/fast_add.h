@@ -106,6 +106,15 @@ WR_ALWAYS_INLINE bool wr_fast_add_open(struct wr_producer *producer, struct weir
     return true;
 }
 
+/* Whether all handlers of the group only sum, so that values of some instruments are for cells. */
+static inline bool wr_fast_add_is_summed(const struct weir_metric *metric)
+{
+    /* acquire: pairs with the release in set_instrument of registry.c: a call that finds the gate of series
+     * with an instrument finds the instrument, too */
+    const _Atomic uint32_t *gate = atomic_load_explicit(&metric->gate, memory_order_acquire);
+    return atomic_load_explicit(gate, memory_order_relaxed) == WR_GATE_TYPED_UNTIMED;
+}
+
 /* The series of a name if the thread's cache has it, else NULL. */
 static inline struct weir_metric *wr_fast_add_find(const struct weir_stream *stream, const char *name)
 {

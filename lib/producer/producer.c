@@ -510,7 +510,8 @@ uint32_t wr_producers_settle(struct wr_producers *producers, int64_t deadline_ns
 static bool has_values(const struct wr_producer *producer)
 {
     return !wr_producer_is_cold(producer) &&
-           wr_ring_published(&producer->ring) != wr_ring_taken(&producer->ring);
+           (wr_ring_published(&producer->ring) != wr_ring_taken(&producer->ring) ||
+            wr_cells_have_values(&producer->cells));
 }
 
 bool wr_producers_have_values(const struct wr_producers *producers)

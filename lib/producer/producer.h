@@ -20,6 +20,7 @@
 
 #include "producer/name_cache_l2.h"
 #include "producer/cache.h"
+#include "producer/cells.h"
 #include "text/common.h"
 #include "text/error.h"
 #include "os/lock.h"
@@ -68,6 +69,7 @@ struct wr_producer {
     _Atomic bool ticks;                     /* time stamps are ticks; written under wr_producers.lock */
     struct wr_lock sharing;
     struct wr_unrouted unrouted; /* values of groups without a route */
+    struct wr_cells cells;       /* values that need no ring */
 
     struct wr_producer *next_active; /* on the dispatcher's stack of woken rings */
     struct wr_ticket_state ticket;   /* of a synchronous call */
@@ -152,7 +154,7 @@ void wr_producers_close(struct wr_producers *producers);
 /* [shutdown] Waits for the calls that may still publish. Returns how many there are after deadline_ns. */
 uint32_t wr_producers_settle(struct wr_producers *producers, int64_t deadline_ns);
 
-/* [dispatcher's round] Whether there are published values that no round has taken. */
+/* [dispatcher's round] Whether there are values in rings or cells that no round has taken. */
 bool wr_producers_have_values(const struct wr_producers *producers);
 
 /* [producer] Calls wake_reader for a ring that was parked. */

@@ -601,9 +601,55 @@ WR_ALWAYS_INLINE bool add_checked(struct wr_producer *producer, struct weir_metr
     return true;
 }
 
-int wr_intake_add_checked(struct wr_producer *producer, struct weir_metric *metric, struct wr_value value)
+/* ---- Values that are summed here ---- */
+
+WR_NEVER_INLINE static bool add_to_new_cell(struct wr_producer *producer, uint32_t series, double increment)
+{
+    if (!wr_cells_open(&producer->cells, series) || !wr_cells_add(&producer->cells, series, increment))
+        return false;
+    wr_fast_add_end(producer);
+    return true;
+}
+
+/* Adds one value of a counter or gauge to the thread's cell, and ends the call. A level is in one word of the
+ * process, so that only the number of its values is summed. sets_level: as add_checked has it. Returns false if
+ * it is for add_checked. */
+WR_ALWAYS_INLINE bool add_to_cell(struct wr_producer *producer, struct weir_metric *metric,
+                                  struct wr_value value, bool sets_level)
+{
+    /* acquire: as in add_checked */
+    uint8_t instrument = atomic_load_explicit(&metric->instrument, memory_order_acquire);
+    uint32_t state = atomic_load_explicit(&producer->state, memory_order_relaxed);
+    double number = wr_typed_double(value), increment = instrument == WEIR_GAUGE ? 0 : number;
+    bool is_let_through = state == WR_PRODUCER_READY || state == WR_PRODUCER_CLOCKED;
+    bool is_summed = instrument == WEIR_COUNTER || instrument == WEIR_GAUGE;
+    if (WR_UNLIKELY(!is_let_through || !is_summed || !wr_typed_accepts(instrument, value) || !isfinite(number)))
+        return false;
+    if (sets_level && instrument == WEIR_GAUGE)
+        wr_typed_set_level(metric, number);
+    if (WR_UNLIKELY(!wr_cells_add(&producer->cells, metric->series, increment)))
+        return add_to_new_cell(producer, metric->series, increment);
+    wr_fast_add_end(producer);
+    return true;
+}
+
+/* Functions of their own, so that the choice between them saves no registers. */
+WR_NEVER_INLINE static int add_in_ring(struct wr_producer *producer, struct weir_metric *metric,
+                                       struct wr_value value)
 {
     return WR_LIKELY(add_checked(producer, metric, value, true)) ? 0 : wr_intake_add_slow(metric, value);
+}
+
+WR_NEVER_INLINE static int add_summed(struct wr_producer *producer, struct weir_metric *metric,
+                                      struct wr_value value)
+{
+    return WR_LIKELY(add_to_cell(producer, metric, value, true)) ? 0 : add_in_ring(producer, metric, value);
+}
+
+int wr_intake_add_checked(struct wr_producer *producer, struct weir_metric *metric, struct wr_value value)
+{
+    return wr_fast_add_is_summed(metric) ? add_summed(producer, metric, value)
+                                         : add_in_ring(producer, metric, value);
 }
 
 int wr_intake_change(struct weir_metric *metric, double change)
@@ -621,7 +667,8 @@ int wr_intake_change(struct weir_metric *metric, double change)
     struct wr_producer *producer = wr_producer_mine;
     if (WR_LIKELY(!wr_fast_add_is_busy(producer))) {
         wr_fast_add_begin(producer);
-        if (WR_LIKELY(add_checked(producer, metric, level, false)))
+        bool is_added = wr_fast_add_is_summed(metric) && add_to_cell(producer, metric, level, false);
+        if (WR_LIKELY(is_added || add_checked(producer, metric, level, false)))
             return 0;
     }
     int result = add_slow(metric, level, false, &refused);

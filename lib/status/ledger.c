@@ -14,8 +14,9 @@ static void add_ring(weir_stats *stats, const struct wr_producer *producer)
         return;
     uint64_t unrouted = wr_unrouted_total(&producer->unrouted);
     uint64_t head = wr_ring_taken(ring), tail = wr_ring_published(ring);
-    stats->taken += head - ring->text_slots + unrouted;
-    stats->in_rings += wr_ring_count_samples(ring, head, tail);
+    uint64_t summed = atomic_load_explicit(&producer->cells.values, memory_order_relaxed);
+    stats->taken += head - ring->text_slots + unrouted + producer->cells.taken;
+    stats->in_rings += wr_ring_count_samples(ring, head, tail) + summed - producer->cells.taken;
     stats->unrouted += unrouted;
 }
 
@@ -26,6 +27,7 @@ void wr_ledger_read(struct wr_engine *engine, weir_stats *stats)
     *stats = (weir_stats){.size = sizeof *stats};
     wr_engine_enter(engine, &visit);
     wr_engine_take_late(engine);
+    wr_dispatcher_take_cells(&engine->dispatcher);
     uint32_t count = atomic_load_explicit(&producers->count, memory_order_acquire);
     for (uint32_t i = 0; i < count; i++)
         add_ring(stats, producers->all[i]);
@@ -105,6 +107,7 @@ bool wr_ledger_read_handler(struct wr_engine *engine, const char *name, weir_han
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
     wr_engine_take_late(engine);
+    wr_dispatcher_take_cells(&engine->dispatcher);
     struct wr_lane *lane = wr_engine_find_lane(engine, name);
     if (lane)
         wr_lane_stats_get(stats, lane, wr_clock_monotonic_ns());

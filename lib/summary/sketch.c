@@ -166,7 +166,7 @@ static void note_extremes(struct wr_sketch *sketch, double min, double max)
     sketch->max = sketch->count && sketch->max > max ? sketch->max : max;
 }
 
-enum wr_sketch_result wr_sketch_add(struct wr_sketch *sketch, double value)
+enum wr_sketch_result wr_sketch_add_many(struct wr_sketch *sketch, double value, uint64_t count)
 {
     if (WR_UNLIKELY(!isfinite(value)))
         return WR_SKETCH_NOT_FINITE;
@@ -182,11 +182,16 @@ enum wr_sketch_result wr_sketch_add(struct wr_sketch *sketch, double value)
         }
         sketch->last = at;
     }
-    sketch->counts[at]++;
+    sketch->counts[at] += count;
     note_extremes(sketch, value + 0.0, value + 0.0); /* -0 becomes 0 */
-    wr_neumaier_add(&sketch->sum, &sketch->compensation, value);
-    sketch->count++;
+    wr_neumaier_add(&sketch->sum, &sketch->compensation, value * (double)count);
+    sketch->count += count;
     return WR_SKETCH_OK;
+}
+
+enum wr_sketch_result wr_sketch_add(struct wr_sketch *sketch, double value)
+{
+    return wr_sketch_add_many(sketch, value, 1);
 }
 
 double wr_sketch_sum(const struct wr_sketch *sketch)

@@ -1,0 +1,192 @@
+/* summed: threads add to counters and gauges, summed by themselves or not, while the configuration changes
+ * between handlers that sum, that take single values, and both, while children are forked, and until a shutdown
+ * refuses them: each increment that was taken arrives once. */
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+
+#include <weir/handler.h>
+#include <weir/weir.h>
+
+#include "../support/ledger.h"
+#include "../support/plain.h"
+
+enum { THREADS = 4, TURNS = 60, SERIES = 20, FORK_EACH = 6, CHILD_VALUES = 100 };
+
+static _Atomic uint64_t added, gauged;
+static _Atomic uint64_t quarters; /* what was added to counters */
+
+/* by instances of one type, which may run at the same time */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t arrived, gauges_arrived;
+static double sum; /* of counters */
+
+/* ---- The destination ------------------------------------------------------------------------- */
+
+static void count(const weir_series *series, uint64_t values, double all)
+{
+    if (series->name[0] == 'g') {
+        gauges_arrived += values;
+        return;
+    }
+    arrived += values;
+    sum += all;
+}
+
+static void *create(const weir_host *host, const void *options)
+{
+    (void)options;
+    return (void *)(uintptr_t)host;
+}
+
+static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
+{
+    const weir_host *host = self;
+    const weir_summaries *summaries = host->service(host, WEIR_SERVICE_SUMMARIES);
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const weir_sample *sample = &batch->samples[i];
+        const weir_series *series = weir_batch_series(batch, sample);
+        weir_summary summary = {.size = sizeof summary};
+        if (sample->kind == WEIR_KIND_SUMMARY) {
+            PLAIN_CHECK(summaries->read(host, batch, sample, &summary));
+            count(series, summary.count, summary.sum);
+        } else {
+            count(series, 1, sample->value.f64);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    outcome->done = batch->count;
+}
+
+static void open_handler(void *self, weir_outcome *outcome)
+{
+    (void)self, (void)outcome;
+}
+
+static void close_handler(void *self)
+{
+    (void)self;
+}
+
+static const weir_handler_type type = {
+    .size = sizeof type,
+    .abi = WEIR_ABI,
+    .name = "counting",
+    .summary = "counts what arrives",
+    .kinds = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT | WEIR_KINDS_SUMMARY,
+    .create = create,
+    .open = open_handler,
+    .emit = emit,
+    .close = close_handler,
+    .destroy = close_handler,
+};
+
+/* ---- The program ----------------------------------------------------------------------------- */
+
+static void *add(void *number)
+{
+    uint64_t state = (uint64_t)(uintptr_t)number + 1;
+    weir_metric *counters[SERIES];
+    weir_stream *stream = weir_get_stream("summed");
+    weir_metric *gauge = weir_get_gauge(stream, "gauge");
+    for (int i = 0; i < SERIES; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "counter%d", i);
+        counters[i] = weir_get_counter(stream, name);
+    }
+    for (bool is_open = true; is_open;) {
+        uint64_t steps = 0, increments = 0, levels = 0;
+        for (int i = 0; is_open && i < 100; i++) {
+            uint32_t step = plain_draw(&state, 8);
+            is_open = weir_metric_add(counters[plain_draw(&state, SERIES)], step / 4.0) == 0;
+            steps += is_open ? step : 0;
+            increments += is_open;
+        }
+        levels += weir_metric_add(gauge, (double)steps) == 0;
+        levels += weir_metric_change(gauge, -1) == 0;
+        atomic_fetch_add(&added, increments);
+        atomic_fetch_add(&gauged, levels);
+        atomic_fetch_add(&quarters, steps);
+    }
+    return NULL;
+}
+
+static void configure(int turn)
+{
+    static const char *const handlers[] = {
+        "\"a\":{\"type\":\"counting\",\"aggregate\":\"10ms\"}",
+        "\"a\":{\"type\":\"counting\",\"block_timeout\":\"1h\"}",
+        "\"a\":{\"type\":\"counting\",\"aggregate\":\"1h\"},\"b\":{\"type\":\"null\",\"aggregate\":\"11ms\"}",
+        "\"a\":{\"type\":\"counting\",\"aggregate\":\"10ms\"},\"b\":{\"type\":\"null\",\"block_timeout\":"
+        "\"1h\"}",
+        "\"c\":{\"type\":\"counting\",\"aggregate\":\"1h\"}",
+    };
+    static const char *const routes[] = {"\"a\"", "\"a\"", "[\"a\",\"b\"]", "[\"a\",\"b\"]", "\"c\""};
+    enum { KINDS = sizeof routes / sizeof *routes };
+    char text[400];
+    int length =
+        snprintf(text, sizeof text,
+                 "{\"settings\":{\"shutdown_timeout\":\"1h\"},\"handlers\":{%s},\"groups\":{\"*\":%s}}",
+                 handlers[turn % KINDS], routes[turn % KINDS]);
+    int refused = weir_configure_text(text, (size_t)length);
+    if (refused)
+        fprintf(stderr, "%s\n", weir_last_error());
+    PLAIN_CHECK(!refused);
+}
+
+/* The child has none of its parent's sums. */
+static void fork_child(void)
+{
+    weir_stats process;
+    pid_t child = fork();
+    if (child == 0) {
+        weir_metric *counter = weir_get_counter(weir_get_stream("summed"), "counter0");
+        pthread_mutex_init(&lock, NULL);
+        arrived = 0;
+        for (int i = 0; i < CHILD_VALUES; i++)
+            PLAIN_CHECK(weir_metric_add(counter, 1) == 0);
+        PLAIN_CHECK(weir_flush(-1) == 0);
+        PLAIN_CHECK(weir_get_stats(&process, sizeof process) == 0);
+        PLAIN_CHECK(process.added == CHILD_VALUES && ledger_is_taken(&process), "the child's ledger");
+        PLAIN_CHECK(arrived == CHILD_VALUES, "what arrived in the child");
+        _exit(0);
+    }
+    int status = 0;
+    PLAIN_CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    PLAIN_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+int main(void)
+{
+    pthread_t threads[THREADS];
+    weir_stats process;
+    plain_hang_no_longer_than(plain_limit(60));
+    PLAIN_CHECK(weir_register_handler_type(&type, NULL) == 0);
+    configure(0);
+    PLAIN_CHECK(weir_start() == 0);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        PLAIN_CHECK(pthread_create(&threads[i], NULL, add, (void *)i) == 0);
+    for (int turn = 1; turn <= plain_rounds(TURNS); turn++) {
+        usleep(3000);
+        configure(turn);
+        PLAIN_CHECK(ledger_all_are_balanced());
+        if (turn % FORK_EACH == 0 && !plain_is_sanitized(""))
+            fork_child();
+    }
+    PLAIN_CHECK(weir_shutdown(-1) == 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    PLAIN_CHECK(weir_get_stats(&process, sizeof process) == 0);
+    PLAIN_CHECK(ledger_is_taken(&process) && ledger_all_are_balanced());
+    fprintf(stderr,
+            "%" PRIu64 " increments, %" PRIu64 " arrived: %g, %.3f; %" PRIu64 " and %" PRIu64 " of gauges\n",
+            added, arrived, (double)quarters / 4, sum, gauged, gauges_arrived);
+    PLAIN_CHECK(process.added == added + gauged && process.unrouted == 0);
+    PLAIN_CHECK(added > 0 && arrived == added && gauges_arrived == gauged);
+    /* what was added while a route changed arrives as values of equal size, whose sum is rounded */
+    PLAIN_CHECK(fabs(sum - (double)quarters / 4) < 0.125);
+    return 0;
+}
