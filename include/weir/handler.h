@@ -52,6 +52,7 @@ enum {
 enum {
     WEIR_SAMPLE_MORE = 1u << 0,       /* the next sample belongs to the same event */
     WEIR_SAMPLE_CUMULATIVE = 1u << 1, /* the value is a running total */
+    WEIR_SAMPLE_ENDED = 1u << 2, /* the series was removed: this is its last sample, unless it begins anew */
 };
 
 /* One value at one time: 32 bytes. series and note are resolved by the batch that contains the sample. This

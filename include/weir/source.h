@@ -266,7 +266,8 @@ typedef struct weir_text_options {
     const char *group_prefix; /* precedes all groups, behind the source's own; NULL: none */
     const weir_label *labels; /* replace those of the same keys that values have; the source's replace these */
     size_t label_count;       /* number of labels */
-    uint64_t *series_left;    /* how many series may be made, counted down; NULL: as many as the source may */
+    uint64_t *series_left; /* how many series may be made, counted down, and up when one expires: it stays until
+                              `close`; NULL: as many as the source may */
 } weir_text_options;
 
 /* What became of a text so far. Set size to sizeof(weir_text_totals). */

@@ -109,6 +109,16 @@ WEIR_API weir_metric *weir_get_metric(weir_stream *stream, const char *name);
 WEIR_API int weir_metric_add(weir_metric *metric, double value);
 WEIR_API int weir_metric_add_int(weir_metric *metric, int64_t value);
 
+/* Ends the series of a handle, such as that of a label set whose subject is gone: handlers that sum have it in
+ * the summaries of the present interval for the last time, and a page to scrape does not show it any more; its
+ * label set does not count against the limits of label sets. The handle stays valid, and the next value begins
+ * the series anew: a total at 0; the level of a gauge is kept for weir_metric_change. Values that this thread
+ * has added before belong to the series that ends, those that it adds later do not. Takes locks and allocates,
+ * but waits for no handler. Returns 0, also if the series has no values; WEIR_ERR_LIMIT if it is shared by
+ * names or label sets beyond a limit, and stays; or what adding to a handle that refuses would. WEIR_ERR_BUSY:
+ * on a handler's thread. */
+WEIR_API int weir_metric_remove(weir_metric *metric);
+
 /* Adds one value by handle, or refuses it: never waits, takes no lock, does not allocate, and starts nothing.
  * Safe in a signal handler, whatever it interrupts; leaves errno and weir_last_error as they are. Returns 0
  * once the value is in the ledger. WEIR_ERR_BUSY, counted: another function would have to wait here, or to

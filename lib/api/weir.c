@@ -49,6 +49,14 @@ static int refuse_argument(const char *text)
     return fail_argument(runtime, text);
 }
 
+/* Not inlined, since its error would take room on the stack for the whole call. */
+WR_NEVER_INLINE static int refuse_to_wait(struct wr_runtime *runtime, const char *function, const char *who)
+{
+    struct wr_error error;
+    wr_error_set(&error, WEIR_ERR_BUSY, "%s: %s would wait for itself", function, who);
+    return fail(runtime, &error);
+}
+
 /* ---- Streams and values ---------------------------------------------------------------------- */
 
 weir_stream *weir_get_stream(const char *group)
@@ -110,6 +118,39 @@ weir_metric *weir_get_metric(weir_stream *stream, const char *name)
     else if (metric->stream != stream || wr_registry_is_full(&runtime->registry))
         wr_engine_log_overflow(wr_runtime_engine(runtime));
     return metric;
+}
+
+/* Which series stays. */
+static int refuse_to_remove(struct wr_runtime *runtime, const weir_metric *metric)
+{
+    const struct weir_stream *stream = metric->stream;
+    struct wr_error error;
+    bool is_shared = stream->overflow || metric == wr_registry_overflow_of(stream);
+    if (stream->refusal)
+        wr_error_set(&error, stream->refusal, "weir_metric_remove: the metric refuses all values: %s",
+                     wr_stream_refusal(&runtime->registry, stream));
+    else if (is_shared)
+        wr_error_set(&error, WEIR_ERR_LIMIT,
+                     "weir_metric_remove: \"%s\" is shared by what is beyond a limit of series", metric->name);
+    else
+        return 0;
+    return fail(runtime, &error);
+}
+
+int weir_metric_remove(weir_metric *metric)
+{
+    WR_CANCEL_DISABLED;
+    struct wr_runtime *runtime = wr_runtime_get();
+    if (!runtime)
+        return WEIR_ERR_MEMORY;
+    if (!metric)
+        return fail_argument(runtime, "weir_metric_remove: the metric is NULL");
+    if (wr_producer_is_own())
+        return refuse_to_wait(runtime, "weir_metric_remove", "a handler's thread");
+    int result = refuse_to_remove(runtime, metric);
+    if (!result)
+        wr_engine_end_series(wr_runtime_engine(runtime), &metric->series, 1);
+    return result;
 }
 
 int weir_metric_add(weir_metric *metric, double value)
@@ -361,14 +402,6 @@ int weir_register_handler_type(const struct weir_handler_type *type, void *conte
 }
 
 /* ---- Delivery -------------------------------------------------------------------------------- */
-
-/* Not inlined, since its error would take room on the stack for the whole call. */
-WR_NEVER_INLINE static int refuse_to_wait(struct wr_runtime *runtime, const char *function, const char *who)
-{
-    struct wr_error error;
-    wr_error_set(&error, WEIR_ERR_BUSY, "%s: %s would wait for itself", function, who);
-    return fail(runtime, &error);
-}
 
 int weir_flush(int64_t timeout_ms)
 {

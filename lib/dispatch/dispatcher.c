@@ -10,6 +10,7 @@
 #include "lane/lane_now.h"
 #include "os/membarrier.h"
 #include "producer/ring.h"
+#include "registry/series.h"
 #include "os/signals.h"
 #include "os/thread.h"
 
@@ -431,7 +432,21 @@ struct wr_router *wr_dispatcher_switch(struct wr_dispatcher *dispatcher, struct 
     dispatcher->drain.switched_ns = switched_ns;
     wr_segment_pool_set(&dispatcher->drain.pool, (uint32_t)router->lane_count + 2);
     wr_router_adopt_groups(router, dispatcher->drain.registry, dispatcher->running);
+    if (before && dispatcher->running) /* else there are none, and the groups are cold */
+        wr_router_take_over_totals(router, before, dispatcher->drain.registry);
     return before;
+}
+
+void wr_dispatcher_end_series(struct wr_dispatcher *dispatcher, const uint32_t *series, size_t count)
+{
+    struct wr_drain *drain = &dispatcher->drain;
+    int64_t next_ns;
+    wr_dispatcher_round(dispatcher, &next_ns);
+    for (size_t i = 0; i < count; i++) {
+        wr_series_end(drain->registry, wr_registry_series(drain->registry, series[i]));
+        if (drain->router)
+            wr_router_end_series(drain->router, series[i]);
+    }
 }
 
 void wr_dispatcher_add(struct wr_dispatcher *dispatcher, const weir_sample *samples, uint32_t count)

@@ -98,6 +98,9 @@ bool wr_dispatcher_help(struct wr_dispatcher *dispatcher, int64_t deadline_ns);
  * Returns the former one, sealed, which the caller frees after the round; may be NULL. */
 struct wr_router *wr_dispatcher_switch(struct wr_dispatcher *dispatcher, struct wr_router *router);
 
+/* [dispatcher's round] Ends series, after what was published so far: what comes later begins them anew. */
+void wr_dispatcher_end_series(struct wr_dispatcher *dispatcher, const uint32_t *series, size_t count);
+
 /* [dispatcher's round] Adds one event of weir's own metrics. It is in no ring, and not in the process's ledger.
  */
 void wr_dispatcher_add(struct wr_dispatcher *dispatcher, const weir_sample *samples, uint32_t count);

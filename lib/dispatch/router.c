@@ -630,6 +630,14 @@ struct wr_route *wr_router_resolve_series(struct wr_router *router, const struct
 
 /* ---- Summaries ------------------------------------------------------------------------------- */
 
+static bool has_summed(const struct wr_branch *branch, const struct wr_feed_lane *lane)
+{
+    for (size_t i = 0; i < branch->summed_count; i++)
+        if (branch->summed[i] == lane)
+            return true;
+    return false;
+}
+
 static void count_sums(struct wr_router *router, int64_t now_ns)
 {
     for (size_t i = 0; router->sums && i < router->lane_count; i++)
@@ -726,6 +734,47 @@ void wr_router_end_changed(struct wr_router *router, struct wr_router *next, con
             end_interval(router, lane, registry, now_ns, true);
         wr_summer_follow_plan(lane->summer);
     }
+}
+
+/* Whether an object in a route makes other values of the lane's than the program has added. */
+static bool is_mapped(const struct wr_router *router, const struct wr_feed_lane *lane)
+{
+    for (size_t i = 0; i < router->route_count; i++)
+        for (size_t j = 0; j < router->routes[i].mapped_count; j++)
+            if (has_summed(&router->routes[i].mapped[j], lane))
+                return true;
+    return false;
+}
+
+static void take_over_from(struct wr_router *router, const struct wr_registry *registry,
+                           struct wr_feed_lane *lane, const struct wr_summer *from)
+{
+    uint32_t place = 0, series;
+    while (wr_summer_next_total(from, &place, &series))
+        if (has_summed(&wr_router_series_route(router, registry, series)->plain, lane))
+            wr_summer_take_over(lane->summer, &lane->summing, from, series);
+}
+
+void wr_router_take_over_totals(struct wr_router *router, const struct wr_router *before,
+                                const struct wr_registry *registry)
+{
+    for (size_t i = 0; router->sums && i < router->lane_count; i++) {
+        struct wr_feed_lane *lane = &router->lanes[i];
+        if (!lane->summer || is_mapped(router, lane))
+            continue;
+        for (size_t j = 0; j < before->lane_count; j++) {
+            const struct wr_feed_lane *other = &before->lanes[j];
+            if (other->summer && other->summer != lane->summer && !is_mapped(before, other))
+                take_over_from(router, registry, lane, other->summer);
+        }
+    }
+}
+
+void wr_router_end_series(struct wr_router *router, uint32_t series)
+{
+    for (size_t i = 0; router->sums && i < router->lane_count; i++)
+        if (router->lanes[i].summer)
+            wr_summer_end_series(router->lanes[i].summer, series);
 }
 
 /* ---- Each round ------------------------------------------------------------------------------ */

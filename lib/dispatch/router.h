@@ -127,6 +127,14 @@ bool wr_router_end_all(struct wr_router *router, const struct wr_registry *regis
 void wr_router_end_changed(struct wr_router *router, struct wr_router *next, const struct wr_registry *registry,
                            int64_t now_ns);
 
+/* When it has replaced another one: totals of series that are new to a lane go on from those of lanes that have
+ * had them. Not for lanes with objects in their routes, since these may leave out values. */
+void wr_router_take_over_totals(struct wr_router *router, const struct wr_router *before,
+                                const struct wr_registry *registry);
+
+/* A series has ended: its last summary comes with the present interval. */
+void wr_router_end_series(struct wr_router *router, uint32_t series);
+
 /* Checks the lanes that are full, and sets gates accordingly. Returns when to check again; WR_NEVER: none is
  * full. */
 int64_t wr_router_check(struct wr_router *router, int64_t now_ns);

@@ -10,7 +10,7 @@
 #include "lane/lane_stats.h"
 
 /* Those of its type, and the core's own. */
-enum { WR_SELFMETRICS_SOURCE_COUNTERS = WR_LANE_COUNTERS + 4 };
+enum { WR_SELFMETRICS_SOURCE_COUNTERS = WR_LANE_COUNTERS + 5 };
 
 /* What a source has counted. */
 struct wr_selfmetrics_source {

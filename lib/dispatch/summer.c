@@ -8,6 +8,7 @@
 #include "os/pages.h"
 #include "os/slab.h"
 #include "producer/typed.h"
+#include "registry/series.h"
 #include "segment/inputs.h"
 #include "summary/buckets.h"
 #include "summary/neumaier.h"
@@ -35,9 +36,10 @@ struct exact {
 /* Of one series. */
 struct sum {
     uint32_t series;
-    bool unrouted; /* nothing leads here any more: it has no summary without values */
-    int kind;      /* enum weir_instrument, or TOTAL */
-    uint32_t idle; /* intervals without a value, up to now */
+    bool unrouted;  /* nothing leads here any more: it has no summary without values */
+    bool has_ended; /* see wr_summer_end_series */
+    int kind;       /* enum weir_instrument, or TOTAL */
+    uint32_t idle;  /* intervals without a value, up to now */
     uint64_t count, total_count;
     struct exact sum, total_sum;
     bool has_last;
@@ -50,13 +52,14 @@ struct sum {
 };
 
 struct wr_summer {
-    const struct wr_registry *registry;
+    struct wr_registry *registry;
     struct sum *sums;
     uint32_t count, room;
     uint32_t *by_series; /* place in sums, plus 1 */
     uint32_t by_series_room;
     uint32_t declared;      /* series below this were looked at by wr_summer_next_declared */
     uint64_t redefinitions; /* of the registry, when adopt_declarations was called last */
+    uint64_t looked_at;     /* the same, when wr_summer_next_declared began last */
     struct wr_slab slab;
     struct wr_inputs *inputs;           /* of the open interval, as far as they are in a journal */
     _Atomic uint64_t held;              /* bytes of all inputs; relaxed: other threads only lower it */
@@ -70,7 +73,7 @@ struct wr_summer {
     char text[WR_SUMMARY_TEXT];
 };
 
-struct wr_summer *wr_summer_new(const struct wr_registry *registry)
+struct wr_summer *wr_summer_new(struct wr_registry *registry)
 {
     struct wr_summer *summer = calloc(1, sizeof *summer);
     if (summer && !wr_buffer_reserve(&summer->scratch, WR_SUMMARY_BYTES)) {
@@ -193,13 +196,18 @@ static struct sum *find(const struct wr_summer *summer, uint32_t series)
 
 bool wr_summer_next_declared(struct wr_summer *summer, uint32_t *series)
 {
+    uint64_t redefinitions = atomic_load_explicit(&summer->registry->redefinitions, memory_order_relaxed);
+    if (redefinitions != summer->looked_at) /* also what was declared after it was looked at */
+        summer->declared = 0;
+    summer->looked_at = redefinitions;
     /* acquire: pairs with the release where the id counts from */
     uint32_t count = atomic_load_explicit(&summer->registry->series, memory_order_acquire);
     while (summer->declared < count) {
         *series = summer->declared++;
         const struct weir_metric *metric = wr_registry_series(summer->registry, *series);
         int kind = kind_of(metric);
-        if (kind != WEIR_VALUE && kind != TOTAL && !metric->is_derived)
+        bool is_ended = atomic_load_explicit(&metric->is_ended, memory_order_relaxed);
+        if (kind != WEIR_VALUE && kind != TOTAL && !metric->is_derived && !is_ended)
             return true;
     }
     return false;
@@ -318,6 +326,25 @@ static void adopt_declarations(struct wr_summer *summer, uint64_t redefinitions)
         adopt_declaration(summer, &summer->sums[i]);
 }
 
+static void clear_totals(struct sum *sum)
+{
+    sum->total_count = 0;
+    sum->total_sum = (struct exact){0, 0};
+    if (sum->total_buckets)
+        memset(sum->total_buckets, 0, sum->bucket_count * sizeof *sum->total_buckets);
+}
+
+/* Of a series that has ended, or that is not known here: there is a value. NULL: no memory for it. */
+static struct sum *begin_sum(struct wr_summer *summer, struct sum *sum, uint32_t series)
+{
+    wr_series_begin(summer->registry, wr_registry_series(summer->registry, series));
+    if (!sum)
+        return add_sum(summer, series);
+    sum->has_ended = false;
+    clear_totals(sum);
+    return sum;
+}
+
 /* Finds the sum of a series, or makes it. Returns NULL with the reason in *failed. */
 static inline struct sum *get_sum(struct wr_summer *summer, const struct wr_summing *summing, uint32_t series,
                                   enum wr_summed *failed)
@@ -327,13 +354,13 @@ static inline struct sum *get_sum(struct wr_summer *summer, const struct wr_summ
     uint64_t redefinitions = atomic_load_explicit(&summer->registry->redefinitions, memory_order_relaxed);
     if (WR_UNLIKELY(redefinitions != summer->redefinitions))
         adopt_declarations(summer, redefinitions);
-    if (WR_LIKELY(sum))
+    if (WR_LIKELY(sum && !sum->has_ended))
         return sum;
     *failed = WR_SUMMED_BEYOND_LIMIT;
-    if (summer->count >= summing->series)
+    if (!sum && summer->count >= summing->series)
         return NULL;
     *failed = WR_SUMMED_NO_MEMORY;
-    return add_sum(summer, series);
+    return begin_sum(summer, sum, series);
 }
 
 /* The calls have checked the increments. What the series is now may be something else than what it was for
@@ -357,6 +384,50 @@ enum wr_summed wr_summer_add(struct wr_summer *summer, const struct wr_summing *
         return failed;
     double value = sample->kind == WEIR_KIND_INT ? (double)sample->value.i64 : sample->value.f64;
     return add_value(sum, value);
+}
+
+/* ---- Totals ---------------------------------------------------------------------------------- */
+
+void wr_summer_end_series(struct wr_summer *summer, uint32_t series)
+{
+    struct sum *sum = find(summer, series);
+    if (sum)
+        sum->has_ended = true;
+}
+
+static bool has_totals(const struct sum *sum)
+{
+    return (sum->kind == WEIR_COUNTER || sum->kind == WEIR_HISTOGRAM) && !sum->has_ended;
+}
+
+bool wr_summer_next_total(const struct wr_summer *summer, uint32_t *place, uint32_t *series)
+{
+    while (*place < summer->count) {
+        const struct sum *sum = &summer->sums[(*place)++];
+        *series = sum->series;
+        if (has_totals(sum))
+            return true;
+    }
+    return false;
+}
+
+void wr_summer_take_over(struct wr_summer *summer, const struct wr_summing *summing,
+                         const struct wr_summer *from, uint32_t series)
+{
+    const struct sum *other = find(from, series);
+    struct sum *sum = find(summer, series);
+    if (!sum && summer->count < summing->series)
+        sum = add_sum(summer, series);
+    if (!sum || sum->kind != other->kind || sum->bounds_check != other->bounds_check ||
+        sum->bucket_count != other->bucket_count || sum->total_count >= other->total_count)
+        return;
+    sum->has_ended = false;
+    sum->total_count = other->total_count;
+    sum->total_sum = other->total_sum;
+    if (sum->total_buckets)
+        memcpy(sum->total_buckets, other->total_buckets, sum->bucket_count * sizeof *sum->total_buckets);
+    if (summer->since_ns > from->since_ns)
+        summer->since_ns = from->since_ns;
 }
 
 /* ---- The journal ----------------------------------------------------------------------------- */
@@ -458,7 +529,8 @@ static bool put(struct wr_summer *summer, const struct sum *sum, struct wr_segme
     segment->samples[segment->count++] = (weir_sample){
         .series = sum->series,
         .kind = WEIR_KIND_SUMMARY,
-        .flags = sum->kind == TOTAL ? WEIR_SAMPLE_CUMULATIVE : 0,
+        .flags = (uint16_t)((sum->kind == TOTAL ? WEIR_SAMPLE_CUMULATIVE : 0u) |
+                            (sum->has_ended ? WEIR_SAMPLE_ENDED : 0u)),
         .time_ns = time_ns,
         .value.i64 = (int64_t)sum->count,
         .note = note,
@@ -504,8 +576,7 @@ static void follow_declaration(struct wr_summer *summer, struct sum *sum)
         return;
     free_buckets(summer, sum);
     set_kind(summer, sum, metric);
-    sum->total_count = 0;
-    sum->total_sum = (struct exact){0, 0};
+    clear_totals(sum);
 }
 
 /* Returns how many sums have a summary. */
@@ -538,7 +609,7 @@ static void begin_next(struct wr_summer *summer, int64_t time_ns)
     for (uint32_t i = summer->count; i-- > 0;) {
         struct sum *sum = &summer->sums[i];
         clear(sum);
-        if (sum->kind == WEIR_VALUE && sum->idle > FORGET_AFTER)
+        if (sum->has_ended || (sum->kind == WEIR_VALUE && sum->idle > FORGET_AFTER))
             remove_sum(summer, sum);
         else
             follow_declaration(summer, sum);

@@ -1,9 +1,10 @@
 /* summer: sums the values of a lane that takes summaries (its option "aggregate"), interval by interval.
  *
  * Intervals end at multiples of their length since 1970; a flush, a shutdown, and a change of the lane's
- * configuration end one early. A summary has the values of its interval and the totals since the summer was
- * made: it belongs to the lane, so that totals go on when the handler is replaced, and begin anew in a forked
- * child.
+ * configuration end one early. A summary has the values of its interval, and totals: these begin with the first
+ * summer that a series is routed to, go on in others that it is routed to later, and when a handler is
+ * replaced, since the summer belongs to the lane; they begin anew in a forked child, and when the series has
+ * ended.
  *
  * [dispatcher's round], which must not use malloc. */
 #ifndef WR_SUMMER_H
@@ -28,7 +29,7 @@ struct wr_summing {
 };
 
 /* registry: of the series. Returns NULL if out of memory. [any thread] */
-struct wr_summer *wr_summer_new(const struct wr_registry *registry);
+struct wr_summer *wr_summer_new(struct wr_registry *registry);
 
 /* Frees one that was never used. May be NULL. [any thread] */
 void wr_summer_free(struct wr_summer *summer);
@@ -48,6 +49,18 @@ enum wr_summed wr_summer_add(struct wr_summer *summer, const struct wr_summing *
  * whose level is known, the number of its values. */
 enum wr_summed wr_summer_add_taken(struct wr_summer *summer, const struct wr_summing *summing, uint32_t series,
                                    const struct wr_cell_taken *taken);
+
+/* A series has ended: it has its last summary with the open interval, or the first one of a new total if values
+ * come in this interval yet. */
+void wr_summer_end_series(struct wr_summer *summer, uint32_t series);
+
+/* After a change of the configuration: the totals of a series become those of a summer that has had it for
+ * longer, if that has. */
+void wr_summer_take_over(struct wr_summer *summer, const struct wr_summing *summing,
+                         const struct wr_summer *from, uint32_t series);
+
+/* Returns the next series that has totals, behind the one that was returned before; from *place 0 on. */
+bool wr_summer_next_total(const struct wr_summer *summer, uint32_t *place, uint32_t *series);
 
 /* The values are in a journal, which keeps them until the summaries of the open interval are settled. Beyond a
  * limit, or without memory, they are settled at once, since they would fill the disk: then they are in memory

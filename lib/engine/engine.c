@@ -337,6 +337,14 @@ bool wr_engine_explain(struct wr_engine *engine, struct wr_group *group, int cod
     return explained;
 }
 
+void wr_engine_end_series(struct wr_engine *engine, const uint32_t *series, size_t count)
+{
+    struct wr_visit visit;
+    wr_engine_enter(engine, &visit);
+    wr_dispatcher_end_series(&engine->dispatcher, series, count);
+    wr_engine_leave(&visit);
+}
+
 /* ---- Flushing -------------------------------------------------------------------------------- */
 
 struct wr_lane *wr_engine_lanes(const struct wr_engine *engine)

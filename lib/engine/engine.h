@@ -131,6 +131,9 @@ struct wr_engine_progress wr_engine_sync_progress(struct wr_engine *engine, stru
  */
 bool wr_engine_explain(struct wr_engine *engine, struct wr_group *group, int code, struct wr_error *error);
 
+/* As wr_dispatcher_end_series. */
+void wr_engine_end_series(struct wr_engine *engine, const uint32_t *series, size_t count);
+
 /* As weir_flush, with a deadline. */
 int wr_engine_flush(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error);
 

@@ -71,10 +71,10 @@ struct wr_plan_site {
     struct wr_wakeup *wakeup;
     struct wr_deferred_log *deferred_log;
     struct wr_segment_pool *pool;
-    const struct wr_registry *registry; /* of the series; NULL: the plan is not going to be committed */
-    uint64_t labels_number;             /* that and the next one are for the plan's label sets */
-    uint64_t generation;                /* of the engine */
-    struct wr_lane *lanes; /* the engine's, in that generation or later; linked by next, never freed */
+    struct wr_registry *registry; /* of the series; NULL: the plan is not going to be committed */
+    uint64_t labels_number;       /* that and the next one are for the plan's label sets */
+    uint64_t generation;          /* of the engine */
+    struct wr_lane *lanes;        /* the engine's, in that generation or later; linked by next, never freed */
     void (*after_create)(void *ctx, struct wr_type *type); /* called for each created handler; may be NULL */
     void *ctx;
     bool has_journal; /* the engine has one in that generation, also if the configuration has none any more */

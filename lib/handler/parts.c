@@ -97,8 +97,8 @@ enum {
 static void put(struct work *work, const struct weir_metric *metric, double value, unsigned is)
 {
     bool is_total = (is & (TOTAL | INCREMENT)) == TOTAL;
-    unsigned flags = WEIR_SAMPLE_MORE | (is_total ? WEIR_SAMPLE_CUMULATIVE : 0u) |
-                     (is & INCREMENT ? WR_SAMPLE_INCREMENT : 0u);
+    unsigned flags = WEIR_SAMPLE_MORE | (work->sample->flags & WEIR_SAMPLE_ENDED) |
+                     (is_total ? WEIR_SAMPLE_CUMULATIVE : 0u) | (is & INCREMENT ? WR_SAMPLE_INCREMENT : 0u);
     weir_sample part = {
         .series = metric->series,
         .kind = WEIR_KIND_DOUBLE,

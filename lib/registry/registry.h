@@ -70,6 +70,7 @@ struct weir_stream {
     bool is_foreign;       /* values come from elsewhere, through a source. Part of its identity: the labels of
                               the configuration, which these do not get, would make it another stream, too */
     uint32_t label_count;
+    uint32_t living; /* [registry lock] with labels: series that calls add to and that have not ended */
     const weir_label *labels; /* sorted by key */
 };
 
@@ -96,7 +97,8 @@ struct weir_metric {
     uint8_t length;                    /* of the name */
     _Atomic uint8_t instrument;        /* by which calls are checked: enum weir_instrument, or
                                           WR_INSTRUMENT_REFUSES */
-    bool is_derived; /* [dispatcher's round] made for what an object in a route makes of another series */
+    bool is_derived;       /* [dispatcher's round] made for what an object in a route makes of another series */
+    _Atomic bool is_ended; /* [registry lock] for writing: see wr_series_end */
     char name[];
 };
 

@@ -85,7 +85,10 @@ static struct weir_metric *add_metric(struct wr_registry *registry, const struct
 {
     struct wr_family *family = wr_family_make(registry, key->stream->group, key->name, key->length);
     bool done = family && wr_family_enter_calls(registry, family, key->flags & WEIR_SAMPLE_CUMULATIVE);
-    return done ? wr_registry_add_metric(registry, key) : NULL;
+    struct weir_metric *metric = done ? wr_registry_add_metric(registry, key) : NULL;
+    if (metric)
+        metric->stream->living++;
+    return metric;
 }
 
 static struct weir_metric *make_locked(struct wr_registry *registry, const struct wr_metric_key *key)
@@ -190,6 +193,47 @@ struct weir_metric *wr_series_derive(struct wr_registry *registry, const struct 
         set_derived_meaning(registry, metric, meaning);
     wr_registry_unlock(registry, &signals);
     return metric;
+}
+
+/* ---- The end of a series --------------------------------------------------------------------- */
+
+/* Counts one series of a label set, and the label set if it is its only one: number is 1 or -1. */
+static void count_places(struct wr_registry *registry, struct weir_metric *metric, int number)
+{
+    struct weir_stream *stream = metric->stream;
+    struct wr_family *family = wr_family_find(registry, stream->group, metric->name, metric->length);
+    uint32_t others = number > 0 ? stream->living++ : --stream->living;
+    uint32_t places = others ? 1 : 2;
+    atomic_fetch_add_explicit(&family->labeled, (uint32_t)number, memory_order_relaxed);
+    atomic_fetch_add_explicit(&registry->count, (uint32_t)number * places, memory_order_relaxed);
+}
+
+/* [registry lock] */
+static bool has_places(const struct weir_metric *metric)
+{
+    return metric->stream->label_count && !metric->stream->overflow && !(metric->flags & WR_METRIC_PART);
+}
+
+void wr_series_end(struct wr_registry *registry, struct weir_metric *metric)
+{
+    sigset_t signals;
+    wr_registry_lock(registry, &signals);
+    if (!atomic_load_explicit(&metric->is_ended, memory_order_relaxed) && has_places(metric))
+        count_places(registry, metric, -1);
+    atomic_store_explicit(&metric->is_ended, true, memory_order_relaxed);
+    wr_registry_unlock(registry, &signals);
+}
+
+void wr_series_begin(struct wr_registry *registry, struct weir_metric *metric)
+{
+    sigset_t signals;
+    if (!atomic_load_explicit(&metric->is_ended, memory_order_relaxed))
+        return;
+    wr_registry_lock(registry, &signals);
+    if (atomic_load_explicit(&metric->is_ended, memory_order_relaxed) && has_places(metric))
+        count_places(registry, metric, 1);
+    atomic_store_explicit(&metric->is_ended, false, memory_order_relaxed);
+    wr_registry_unlock(registry, &signals);
 }
 
 /* ---- Labels of the call ---------------------------------------------------------------------- */

@@ -21,6 +21,12 @@ struct weir_metric *wr_series_find(const struct wr_registry *registry, const str
 /* [registry lock] Returns the overflow series of a group's own or foreign streams. NULL if out of memory. */
 struct weir_metric *wr_series_overflow(struct wr_registry *registry, struct wr_group *group, bool is_foreign);
 
+/* [any thread] A series ends: its label set gives back its places in the limits. It remains, and begins anew
+ * with its next value: then wr_series_begin takes the places again, also beyond a limit. Both may be called
+ * repeatedly. */
+void wr_series_end(struct wr_registry *registry, struct weir_metric *metric);
+void wr_series_begin(struct wr_registry *registry, struct weir_metric *metric);
+
 /* [any thread] Returns the series of a part of what weir knows of another series, which is created if necessary
  * and not counted against any limit. It is not the one that calls get by the same name. It has the given
  * meaning unless its own name means something; the texts are borrowed for ever. NULL: the name is too long, or

@@ -35,6 +35,7 @@ enum wr_source_count {
     WR_SOURCE_COUNT_REPEATS, /* of sampled timers, beyond repeat_limit */
     WR_SOURCE_COUNT_ORIGINS, /* that were forgotten, as there are too many */
     WR_SOURCE_COUNT_MEMBERS, /* of sets */
+    WR_SOURCE_COUNT_EXPIRED, /* series that ended by the option expiry */
     WR_SOURCE_CORE_COUNTERS
 };
 
@@ -92,6 +93,7 @@ struct wr_source {
     const weir_text_options *scope; /* what holds for the text that is being parsed; NULL: none */
     char *fault;                    /* gets the first fault, if it is ""; NULL: nobody asks. WR_ERROR_ROOM */
     struct wr_source_names names;
+    int64_t expiry_due_ns; /* monotonic, of the next period; 0: none has begun */
     struct wr_source_marks marks;
     struct wr_source_senders senders;
     struct wr_source_sets sets;

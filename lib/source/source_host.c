@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -116,6 +117,7 @@ void wr_source_host_count(struct wr_source *source, enum wr_source_count what, u
         [WR_SOURCE_COUNT_REPEATS] = "repeats_left_out",
         [WR_SOURCE_COUNT_ORIGINS] = "origins_forgotten",
         [WR_SOURCE_COUNT_MEMBERS] = "set_members",
+        [WR_SOURCE_COUNT_EXPIRED] = "series_expired",
     };
     add_to_counter(source, names[what], n, true);
 }
@@ -183,6 +185,35 @@ static int64_t limit_by_sets(const struct wr_source *source, int64_t limit_ms)
     return limit_ms < 0 || limit_ms > left_ms ? left_ms : limit_ms;
 }
 
+/* An expiry has so many periods: a series ends between it and a period more without values. */
+enum { EXPIRY_PERIODS = 8 };
+
+/* Ends the series that had no values for the expiry. */
+static void tend_expiry(struct wr_source *source)
+{
+    int64_t now_ns = source->options.expiry_ns ? wr_clock_monotonic_ns() : 0;
+    if (now_ns < source->expiry_due_ns || !source->options.expiry_ns)
+        return;
+    uint32_t count,
+        *ids = source->expiry_due_ns ? wr_source_names_expire(&source->names, EXPIRY_PERIODS, &count) : NULL;
+    source->expiry_due_ns = now_ns + source->options.expiry_ns / EXPIRY_PERIODS;
+    if (!ids)
+        return;
+    wr_engine_end_series(wr_runtime_engine(source->runtime), ids, count);
+    wr_source_host_count(source, WR_SOURCE_COUNT_EXPIRED, count);
+    free(ids);
+}
+
+/* Not beyond the next period of the expiry. */
+static int64_t limit_by_expiry(const struct wr_source *source, int64_t limit_ms)
+{
+    if (!source->expiry_due_ns)
+        return limit_ms;
+    int64_t left_ns = source->expiry_due_ns - wr_clock_monotonic_ns();
+    int left_ms = left_ns > 0 ? to_ms(left_ns) : 0;
+    return limit_ms < 0 || limit_ms > left_ms ? left_ms : limit_ms;
+}
+
 enum { FDS_MAX = 1024 };
 
 static void refuse_wait(struct wr_source *source, size_t count)
@@ -203,6 +234,8 @@ static unsigned wait_for(const weir_host *host, struct pollfd *fds, size_t count
     struct pollfd all[FDS_MAX + 1]; /* not zeroed: kilobytes */
     unsigned result = 0;
     int64_t limit_ms = limit_by_sets(source, timeout_ms > INT32_MAX ? INT32_MAX : timeout_ms);
+    tend_expiry(source);
+    limit_ms = limit_by_expiry(source, limit_ms);
     int wait_ms = limit_by_wake(source, limit_ms < 0 ? -1 : (int)limit_ms);
     all[0] = (struct pollfd){source->wake.read.fd, POLLIN, 0};
     if (count > FDS_MAX) {
@@ -380,7 +413,8 @@ static struct weir_metric *learn(struct wr_source *source, const weir_record *re
         describe(source, stream, record, name);
     struct weir_metric *metric = stream->refusal ? NULL : wr_series_get(registry, stream, name, flags, error);
     bool refuses = !metric || atomic_load(&metric->instrument) == WR_INSTRUMENT_REFUSES;
-    if (!refuses && wr_source_names_add(&source->names, metric)) {
+    if (!refuses && wr_source_names_add(&source->names, metric, left, source->is_resolving)) {
+        wr_series_begin(registry, metric);
         if (left)
             (*left)--;
         return metric;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "registry/registry.h"
 #include "text/array.h"
 
 /* Separates the parts of a key. Label values may have control characters, but no NUL: so their lengths are what
@@ -14,7 +15,7 @@ void wr_source_names_fini(struct wr_source_names *names)
     wr_name_index_fini(&names->index);
     wr_region_fini(&names->keep);
     wr_buffer_fini(&names->key);
-    free(names->metrics);
+    free(names->items);
     *names = (struct wr_source_names){0};
 }
 
@@ -48,19 +49,90 @@ struct weir_metric *wr_source_names_find(struct wr_source_names *names, const ch
     if (key->failed)
         return NULL;
     size_t number = wr_name_index_find(&names->index, key->data, key->length);
-    return number == SIZE_MAX ? NULL : names->metrics[number];
+    if (number == SIZE_MAX)
+        return NULL;
+    struct wr_source_name *item = &names->items[number];
+    if (item->period != WR_SOURCE_NAME_STAYS)
+        item->period = names->period;
+    return item->metric;
 }
 
-bool wr_source_names_add(struct wr_source_names *names, struct weir_metric *metric)
+bool wr_source_names_add(struct wr_source_names *names, struct weir_metric *metric, uint64_t *left, bool stays)
 {
-    struct weir_metric **metrics =
-        wr_array_reserve(names->metrics, &names->room, names->count + 1, sizeof *metrics);
-    if (metrics)
-        names->metrics = metrics;
+    struct wr_source_name *items =
+        wr_array_reserve(names->items, &names->room, names->count + 1, sizeof *items);
+    if (items)
+        names->items = items;
     const char *kept =
         names->key.failed ? NULL : wr_region_text(&names->keep, names->key.data, names->key.length);
-    if (!metrics || !kept || !wr_name_index_add(&names->index, kept, names->count))
+    if (!items || !kept || !wr_name_index_add(&names->index, kept, names->count))
         return false;
-    names->metrics[names->count++] = metric;
+    items[names->count++] =
+        (struct wr_source_name){metric, kept, left, stays ? WR_SOURCE_NAME_STAYS : names->period};
     return true;
+}
+
+/* ---- Forgetting ------------------------------------------------------------------------------ */
+
+static bool is_idle(const struct wr_source_names *names, const struct wr_source_name *item, uint32_t periods)
+{
+    return item->period != WR_SOURCE_NAME_STAYS && names->period - item->period > periods;
+}
+
+static uint32_t count_idle(const struct wr_source_names *names, uint32_t periods)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < names->count; i++)
+        count += is_idle(names, &names->items[i], periods);
+    return count;
+}
+
+/* Makes the index and the keys anew, since neither can give anything back. */
+static bool copy_busy(struct wr_source_names *to, const struct wr_source_names *from, uint32_t periods)
+{
+    for (uint32_t i = 0; i < from->count; i++) {
+        const struct wr_source_name *item = &from->items[i];
+        if (is_idle(from, item, periods))
+            continue;
+        const char *key = wr_region_text(&to->keep, item->key, strlen(item->key));
+        if (!key || !wr_name_index_add(&to->index, key, to->count))
+            return false;
+        to->items[to->count] = *item;
+        to->items[to->count++].key = key;
+    }
+    return true;
+}
+
+static void note_idle(const struct wr_source_names *names, uint32_t periods, uint32_t *ids)
+{
+    for (uint32_t i = 0; i < names->count; i++) {
+        const struct wr_source_name *item = &names->items[i];
+        if (!is_idle(names, item, periods))
+            continue;
+        *ids++ = item->metric->series;
+        if (item->left)
+            ++*item->left;
+    }
+}
+
+uint32_t *wr_source_names_expire(struct wr_source_names *names, uint32_t periods, uint32_t *count)
+{
+    if (++names->period == WR_SOURCE_NAME_STAYS)
+        names->period = 0; /* after centuries */
+    *count = count_idle(names, periods);
+    if (!*count)
+        return NULL;
+    uint32_t *ids = calloc(*count, sizeof *ids);
+    struct wr_source_names busy = {.room = names->count - *count + 1};
+    busy.items = calloc(busy.room, sizeof *busy.items);
+    if (!ids || !busy.items || !copy_busy(&busy, names, periods)) {
+        free(ids);
+        wr_source_names_fini(&busy);
+        return NULL;
+    }
+    note_idle(names, periods, ids);
+    busy.period = names->period;
+    wr_source_names_fini(names);
+    *names = busy;
+    return ids;
 }

@@ -13,12 +13,22 @@
 #include "text/name_index.h"
 #include "text/region.h"
 
+struct wr_source_name {
+    struct weir_metric *metric;
+    const char *key;
+    uint64_t *left;  /* counted up when it is forgotten; may be NULL */
+    uint32_t period; /* when it was looked up last; WR_SOURCE_NAME_STAYS: it is not forgotten */
+};
+
+#define WR_SOURCE_NAME_STAYS UINT32_MAX
+
 /* All zeros: none. */
 struct wr_source_names {
     struct wr_name_index index; /* of keys */
     struct wr_region keep;      /* the keys */
-    struct weir_metric **metrics;
+    struct wr_source_name *items;
     uint32_t count, room;
+    uint32_t period;      /* see wr_source_names_expire */
     struct wr_buffer key; /* of the record that is being looked up, and behind it of one of its names */
     size_t stem;          /* the length of the former */
 };
@@ -33,7 +43,13 @@ bool wr_source_names_begin(struct wr_source_names *names, const char *group, con
 /* A series of the record by its name; NULL: it is not known. */
 struct weir_metric *wr_source_names_find(struct wr_source_names *names, const char *name);
 
-/* Adds the series of the name that was looked up last. Returns false if out of memory. */
-bool wr_source_names_add(struct wr_source_names *names, struct weir_metric *metric);
+/* Adds the series of the name that was looked up last. left: see struct wr_source_name. stays: it is not
+ * forgotten. Returns false if out of memory. */
+bool wr_source_names_add(struct wr_source_names *names, struct weir_metric *metric, uint64_t *left, bool stays);
+
+/* Begins the next period, and forgets what was not looked up in the `periods` before it. Returns the ids of
+ * these series in an array that the caller frees, and sets *count; NULL: there are none, or no memory to forget
+ * them. */
+uint32_t *wr_source_names_expire(struct wr_source_names *names, uint32_t periods, uint32_t *count);
 
 #endif

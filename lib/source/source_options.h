@@ -14,6 +14,7 @@ struct wr_source_options {
     weir_map labels;             /* with those of the environment */
     const char *label_variables; /* NULL: none */
     int64_t series_limit;
+    int64_t expiry_ns; /* 0: never */
     int64_t retry_min_ns, retry_max_ns;
 
     /* of types that read text */

@@ -103,7 +103,7 @@ static uint32_t put_samples(const struct wr_spool_writer *writer, const struct w
     for (uint32_t i = 0; i < range->count; i++) {
         weir_sample record = samples[i];
         record.series = writer->numbers[record.series].number;
-        record.flags &= WEIR_SAMPLE_MORE | WEIR_SAMPLE_CUMULATIVE;
+        record.flags &= WEIR_SAMPLE_MORE | WEIR_SAMPLE_CUMULATIVE | WEIR_SAMPLE_ENDED;
         record.note = record.note ? ++notes : 0;
         record.reserved = 0;
         wr_buffer_put(out, &record, sizeof record);

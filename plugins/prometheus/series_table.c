@@ -180,7 +180,7 @@ uint32_t series_table_put(struct series_table *table, const weir_batch *batch, i
         bool is_increment = series->instrument == WEIR_COUNTER && !series->cumulative; /* without "aggregate" */
         entry->value = is_increment ? entry->value + value_of(sample) : value_of(sample);
         entry->time_ns = sample->time_ns;
-        entry->seen_ns = now_ns;
+        entry->seen_ns = sample->flags & WEIR_SAMPLE_ENDED ? INT64_MIN : now_ns;
     }
     return batch->count;
 }
@@ -191,12 +191,17 @@ static void find_places(struct series_table *table)
         table->places[table->entries[i].series->id] = (uint32_t)i + 1;
 }
 
+static bool is_over(const struct wr_exposed *entry, int64_t before_ns)
+{
+    return entry->seen_ns == INT64_MIN || (entry->text.type == WR_SERIES_GAUGE && entry->seen_ns < before_ns);
+}
+
 void series_table_expire(struct series_table *table, int64_t before_ns)
 {
     size_t kept = 0;
     for (size_t i = 0; i < table->count; i++) {
         struct wr_exposed *entry = &table->entries[i];
-        if (entry->text.type == WR_SERIES_GAUGE && entry->seen_ns < before_ns) {
+        if (is_over(entry, before_ns)) {
             table->places[entry->series->id] = 0;
             retire(table, &entry->text);
         } else

@@ -13,7 +13,7 @@
 
 /* Initialized with zeros and rules. */
 struct series_table {
-    struct wr_exposed *entries; /* seen_ns: when the sample came, monotonic */
+    struct wr_exposed *entries; /* seen_ns: when the sample came, monotonic; INT64_MIN: the series has ended */
     size_t count, room;
     uint32_t *places; /* by series id: index in entries, plus one; 0: none */
     size_t place_count;
@@ -38,7 +38,7 @@ void series_table_fini(struct series_table *table);
  * memory. */
 uint32_t series_table_put(struct series_table *table, const weir_batch *batch, int64_t now_ns);
 
-/* Forgets what is no running total and was last seen before that time. */
+/* Forgets the series that have ended, and what is no running total and was last seen before that time. */
 void series_table_expire(struct series_table *table, int64_t before_ns);
 
 /* Copies the entries, sorted for a page; the texts are the table's. Returns false if out of memory. A table has

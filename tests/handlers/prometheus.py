@@ -261,6 +261,28 @@ def plain_values_expire_and_totals_stay(folder):
         assert samples_of(fetch(app.url())[0])["my_app_requests_total"] == COUNT
 
 
+@case
+def a_series_that_is_removed_leaves_the_page_and_begins_anew(folder):
+    metrics = {"my_app": {"peers": "counter", "depth": "gauge", "took": "histogram"}}
+    with App(folder, {**config_of(), "metrics": metrics}) as app:
+        for name in ("peers", "depth", "took", "peers"):
+            app.do("add", "my_app", name, 2, "id")
+            app.do("add", "my_app", name, 2)
+        app.deliver()
+        assert samples_of(fetch(app.url())[0])['my_app_peers_total{id="v"}'] == 4
+        for name in ("peers", "depth", "took"):
+            app.do("remove", "my_app", name, "id")
+        app.deliver()
+        samples = samples_of(fetch(app.url())[0])
+        assert not [key for key in samples if 'id="v"' in key and not re.search("_(min|max|p[0-9]+)", key)], samples
+        assert samples["my_app_peers_total"] == 4 and samples["my_app_depth"] == 2 and samples["my_app_took_count"] == 1, samples
+        app.do("add", "my_app", "peers", 3, "id")
+        app.deliver()
+        samples = samples_of(fetch(app.url())[0])
+        assert samples['my_app_peers_total{id="v"}'] == 3 and samples["my_app_peers_total"] == 4, samples
+        app.end()
+
+
 # ---- Prometheus -------------------------------------------------------------------------------------------------
 
 

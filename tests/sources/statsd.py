@@ -55,6 +55,29 @@ def counters_are_scaled_by_their_sample_rate_and_levels_are_not(folder):
 
 
 @case
+def series_without_values_end_and_make_room_for_others(folder):
+    """Label sets give their places in settings.max_series back, which shows when they have ended."""
+    handler = {"type": "file", "path": os.path.join(folder, "out"), "format": "json", "aggregate": "20ms", "block_timeout": "1h"}
+    program = Sourced(folder, {"type": "statsd", "listen": [UDP], "series_limit": 11, "expiry": "200ms"}, handler)
+
+    def series():
+        return program.ask("stats")["process"]["series"]
+    send_udp(program, b"n:1|c")
+    program.await_stats(added=1)
+    before = series()
+    for i in range(1, 4):
+        send_udp(program, "\n".join(f"n:{i}|c|#id:{name}" for name in ["a"] + [f"{i}.{j}" for j in range(9)]).encode())
+        program.await_stats(added=1 + 10 * i)
+        wait_for(lambda: series() == before, "the end of the series")
+    send_udp(program, b"n:7|c|#id:a")
+    program.await_stats(added=32)
+    counts = program.end()
+    assert counts["refused"] == 0, (counts, program.log())
+    totals = [line["value"] for line in program.written() if line.get("labels") == {"id": "a"}]
+    assert set(totals) == {1, 2, 3, 7} and totals == sorted(totals), totals  # each time from 0 on
+
+
+@case
 def after_a_kill_counters_and_gauges_go_on_as_such(folder):
     away = os.path.join(folder, "away")
     handler = {"type": "file", "path": os.path.join(away, "out"), "format": "json", "aggregate": "1h", "retry_min": "5ms", "retry_max": "20ms"}

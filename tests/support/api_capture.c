@@ -25,7 +25,7 @@ static void copy(char *to, size_t room, const char *from)
     snprintf(to, room, "%s", from ? from : "");
 }
 
-static void keep(const weir_batch *batch, const weir_sample *sample)
+static void keep(const char *handler, const weir_batch *batch, const weir_sample *sample)
 {
     const weir_series *series = weir_batch_series(batch, sample);
     struct captured *captured = &capture.all[capture.count++ % ROOM];
@@ -48,6 +48,8 @@ static void keep(const weir_batch *batch, const weir_sample *sample)
     captured->cumulative = series->cumulative;
     captured->total = sample->flags & WEIR_SAMPLE_CUMULATIVE;
     captured->more = sample->flags & WEIR_SAMPLE_MORE;
+    captured->ended = sample->flags & WEIR_SAMPLE_ENDED;
+    copy(captured->handler, sizeof captured->handler, handler);
 }
 
 static void *create(const weir_host *host, const void *options)
@@ -58,7 +60,7 @@ static void *create(const weir_host *host, const void *options)
 
 static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
-    (void)self;
+    const weir_host *host = self;
     pthread_mutex_lock(&capture.lock);
     capture.batches++;
     while (capture.hold) {
@@ -70,7 +72,7 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
     outcome->code = capture.code;
     if (capture.code == WEIR_OUTCOME_OK) {
         for (uint32_t i = 0; i < batch->count; i++)
-            keep(batch, &batch->samples[i]);
+            keep(host->name, batch, &batch->samples[i]);
     } else {
         outcome->done = 0;
         copy(outcome->reason, sizeof outcome->reason, capture.reason);

@@ -13,7 +13,8 @@ struct captured {
     int64_t integer;
     int kind, instrument;
     int64_t time_ns;
-    bool cumulative, total, more; /* of the series; of the sample */
+    bool cumulative, total, more, ended; /* the first of the series, the others of the sample */
+    char handler[64];
 };
 
 /* Registers the handler type "capture". */

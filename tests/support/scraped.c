@@ -3,6 +3,7 @@
  *
  *     count N          adds N to a counter in steps of 1, by four threads
  *     add GROUP NAME VALUE [KEY]      KEY: with a label of this key, whose value is "v"
+ *     remove GROUP NAME [KEY]         ends that series
  *     level VALUE, observe VALUE      sets a gauge; adds a duration in ms to a histogram
  *     handle N FAILURES               times "handle" N times, of which the last ones fail
  *     flush            ends the interval and delivers it; prints the result
@@ -144,6 +145,10 @@ static int run(const char *line)
         return weir_add_value(weir_get_stream_labeled(group, &(weir_label){key, "v"}, 1), name, value);
     if (sscanf(line, "add %63s %63s %lf", group, name, &value) == 3)
         return weir_add_value(weir_get_stream(group), name, value);
+    int words = sscanf(line, "remove %63s %63s %63s", group, name, key);
+    if (words >= 2)
+        return weir_metric_remove(
+            weir_get_metric(weir_get_stream_labeled(group, &(weir_label){key, "v"}, words == 3), name));
     if (sscanf(line, "level %lf", &value) == 1)
         return weir_metric_add(level, value);
     if (sscanf(line, "observe %lf", &value) == 1)

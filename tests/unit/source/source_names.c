@@ -1,6 +1,8 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "registry/registry.h"
 #include "source/source_names.h"
 
 static struct source_names_test {
@@ -26,7 +28,7 @@ TestSuite(source_names, .fini = fini);
 Test(source_names, a_name_is_found_after_it_was_added)
 {
     cr_assert_null(find("g", "k", "v", "n"));
-    cr_assert(wr_source_names_add(&test.names, some));
+    cr_assert(wr_source_names_add(&test.names, some, NULL, false));
     cr_assert_eq(find("g", "k", "v", "n"), some);
     cr_assert_eq(test.names.count, 1);
 }
@@ -34,7 +36,7 @@ Test(source_names, a_name_is_found_after_it_was_added)
 Test(source_names, parts_are_not_confused_with_one_another)
 {
     cr_assert_null(find("g", "k", "v", "n"));
-    cr_assert(wr_source_names_add(&test.names, some));
+    cr_assert(wr_source_names_add(&test.names, some, NULL, false));
     cr_assert_null(find("g", "k", "vn", ""));
     cr_assert_null(find("gk", "", "v", "n"));
     cr_assert_null(find("g", NULL, NULL, "n"));
@@ -47,7 +49,7 @@ Test(source_names, totals_have_series_of_their_own)
 {
     cr_assert(wr_source_names_begin(&test.names, "g", NULL, 0, true));
     cr_assert_null(wr_source_names_find(&test.names, "n"));
-    cr_assert(wr_source_names_add(&test.names, some));
+    cr_assert(wr_source_names_add(&test.names, some, NULL, false));
     cr_assert_null(find("g", NULL, NULL, "n"));
     cr_assert(wr_source_names_begin(&test.names, "g", NULL, 0, true));
     cr_assert_eq(wr_source_names_find(&test.names, "n"), some);
@@ -60,10 +62,33 @@ Test(source_names, many_names_of_one_record_are_found)
     for (int i = 0; i < 10000; i++) {
         snprintf(name, sizeof name, "n%d", i);
         cr_assert_null(wr_source_names_find(&test.names, name));
-        cr_assert(wr_source_names_add(&test.names, (struct weir_metric *)((char *)&test + i)));
+        cr_assert(wr_source_names_add(&test.names, (struct weir_metric *)((char *)&test + i), NULL, false));
     }
     for (int i = 0; i < 10000; i++) {
         snprintf(name, sizeof name, "n%d", i);
         cr_assert_eq(wr_source_names_find(&test.names, name), (struct weir_metric *)((char *)&test + i));
     }
+}
+
+Test(source_names, what_is_not_looked_up_for_some_periods_is_forgotten)
+{
+    static struct weir_metric idle = {.series = 7}, busy = {.series = 8}, stays = {.series = 9};
+    uint64_t left = 0;
+    uint32_t count, *ids;
+    cr_assert_null(find("g", NULL, NULL, "idle"));
+    cr_assert(wr_source_names_add(&test.names, &idle, &left, false));
+    cr_assert_null(find("g", NULL, NULL, "busy"));
+    cr_assert(wr_source_names_add(&test.names, &busy, NULL, false));
+    cr_assert_null(find("g", NULL, NULL, "stays"));
+    cr_assert(wr_source_names_add(&test.names, &stays, NULL, true));
+    for (int i = 0; i < 2; i++)
+        cr_assert_null(wr_source_names_expire(&test.names, 2, &count));
+    cr_assert_eq(find("g", NULL, NULL, "busy"), &busy);
+    ids = wr_source_names_expire(&test.names, 2, &count);
+    cr_assert(ids && count == 1 && ids[0] == 7 && left == 1);
+    free(ids);
+    cr_assert_null(find("g", NULL, NULL, "idle"));
+    cr_assert_eq(find("g", NULL, NULL, "busy"), &busy);
+    cr_assert_eq(find("g", NULL, NULL, "stays"), &stays);
+    cr_assert_eq(test.names.count, 2);
 }

@@ -1,0 +1,312 @@
+/* The life of a series in summaries: which handlers have its total from when on, and its end. The interval is a
+ * day, and a flush ends it early, so no test depends on the time. */
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <weir/handler.h>
+#include <weir/weir.h>
+
+#include "api_capture.h"
+#include "api_ledger.h"
+
+#define HANDLERS                                                                                               \
+    "{\"handlers\": {\"a\": {\"type\": \"capture\", \"aggregate\": \"1d\"}, "                                  \
+    "\"b\": {\"type\": \"capture\", \"aggregate\": \"1d\"}}, "
+
+static weir_stream *stream;
+
+/* Waits if the day, UTC, is about to end: the interval would end in the middle of the test. */
+static void await_day(void)
+{
+    while (time(NULL) % 86400 > 86400 - 60)
+        usleep(100000);
+}
+
+/* rest: what follows the handlers a and b. */
+static void configure(const char *rest)
+{
+    char text[1024];
+    snprintf(text, sizeof text, HANDLERS "%s}", rest);
+    cr_assert_eq(weir_configure_text(text, strlen(text)), 0, "%s", weir_last_error());
+}
+
+static void set_up(void)
+{
+    await_day();
+    capture_register();
+    configure("\"groups\": {\"*\": \"a\"}");
+    stream = weir_get_stream("app");
+}
+
+TestSuite(totals, .init = set_up);
+
+static void deliver(void)
+{
+    cr_assert_eq(weir_flush(-1), 0, "%s", weir_last_error());
+    assert_ledger("a");
+}
+
+/* The last sample of a name and labels that a handler has; NULL: none. */
+static const struct captured *find(const char *handler, const char *name, const char *labels)
+{
+    for (size_t i = capture_count(); i-- > 0;) {
+        const struct captured *sample = capture_at(i);
+        if (strcmp(sample->handler, handler) == 0 && strcmp(sample->name, name) == 0 &&
+            strcmp(sample->labels, labels) == 0)
+            return sample;
+    }
+    return NULL;
+}
+
+static void expect(const char *handler, const char *name, double value)
+{
+    const struct captured *sample = find(handler, name, "");
+    cr_assert(sample, "%s has no %s", handler, name);
+    cr_assert_eq(sample->value, value, "%s of %s is %g", name, handler, sample->value);
+}
+
+static weir_metric *labeled(const char *name, const char *value)
+{
+    return weir_get_metric(weir_get_stream_labeled("app", &(weir_label){"id", value}, 1), name);
+}
+
+static uint64_t series_in_use(void)
+{
+    weir_stats stats;
+    cr_assert_eq(weir_get_stats(&stats, sizeof stats), 0);
+    return stats.series;
+}
+
+/* ---- Handlers that come later ---------------------------------------------------------------- */
+
+Test(totals, a_handler_that_is_added_goes_on_with_the_totals_of_others)
+{
+    static const double bounds[] = {5, 10};
+    weir_metric *took = weir_get_histogram(stream, "took", bounds, 2);
+    weir_count(stream, "requests", 1000);
+    weir_metric_add(took, 3);
+    weir_metric_add(took, 7);
+    deliver();
+    weir_count(stream, "requests", 10); /* in the interval that is open */
+    configure("\"groups\": {\"*\": [\"a\", \"b\"]}");
+    weir_count(stream, "requests", 1);
+    weir_metric_add(took, 70);
+    deliver();
+    assert_ledger("b");
+    expect("a", "requests", 1011);
+    expect("b", "requests", 1011);
+    expect("b", "took.count", 3);
+    expect("b", "took.sum", 80);
+    cr_assert_eq(find("b", "took.bucket", "le=5")->value, 1);
+    cr_assert_eq(find("b", "took.bucket", "le=10")->value, 2);
+    cr_assert_eq(find("b", "took.bucket", "le=+Inf")->value, 3);
+    expect("b", "took.min", 70); /* of its own interval */
+}
+
+Test(totals, a_handler_that_returns_has_what_came_meanwhile)
+{
+    weir_count(stream, "requests", 1000);
+    deliver();
+    configure("\"groups\": {\"*\": [\"a\", \"b\"]}");
+    weir_count(stream, "requests", 1);
+    deliver();
+    configure("\"groups\": {\"*\": [\"b\"]}");
+    weir_count(stream, "requests", 10);
+    cr_assert_eq(weir_flush(-1), 0);
+    expect("b", "requests", 1011);
+    configure("\"groups\": {\"*\": [\"a\", \"b\"]}");
+    weir_count(stream, "requests", 100);
+    deliver();
+    expect("a", "requests", 1111);
+    expect("b", "requests", 1111);
+}
+
+Test(totals, a_group_that_is_routed_to_another_handler_takes_its_totals_along)
+{
+    weir_count(stream, "requests", 1000);
+    weir_count(weir_get_stream("other"), "requests", 7);
+    configure("\"groups\": {\"*\": \"a\", \"app\": \"b\"}");
+    cr_assert_eq(weir_flush(-1), 0);
+    expect("b", "requests", 1000);
+    cr_assert_str_eq(find("b", "requests", "")->group, "app");
+    weir_count(stream, "requests", 1);
+    cr_assert_eq(weir_flush(-1), 0);
+    expect("b", "requests", 1001);
+    assert_ledger("b");
+}
+
+/* What an object leaves out would be in the total of one handler, and not in that of the other. */
+Test(totals, a_handler_with_an_object_in_its_route_begins_at_0)
+{
+    weir_count(stream, "requests", 1000);
+    deliver();
+    configure("\"groups\": {\"*\": [\"a\", {\"to\": \"b\", \"only\": [\"requests\"]}]}");
+    weir_count(stream, "requests", 1);
+    deliver();
+    expect("a", "requests", 1001);
+    expect("b", "requests", 1);
+}
+
+Test(totals, a_counter_is_0_as_soon_as_it_is_declared_though_its_handle_is_older)
+{
+    weir_get_metric(stream, "errors");
+    weir_add_value(stream, "other", 1);
+    deliver();
+    const weir_metric_spec spec = {.size = sizeof spec, .instrument = WEIR_COUNTER};
+    cr_assert_eq(weir_declare(stream, "errors", &spec), 0);
+    deliver();
+    expect("a", "errors", 0);
+}
+
+/* ---- The end of a series --------------------------------------------------------------------- */
+
+Test(totals, a_series_that_is_removed_has_a_last_summary_and_begins_anew)
+{
+    weir_metric *requests = weir_get_counter(stream, "requests");
+    weir_metric_add(requests, 5);
+    deliver();
+    cr_assert_not(find("a", "requests", "")->ended);
+    weir_metric_add(requests, 1);
+    cr_assert_eq(weir_metric_remove(requests), 0, "%s", weir_last_error());
+    deliver();
+    expect("a", "requests", 6);
+    cr_assert(find("a", "requests", "")->ended);
+    size_t before = capture_count();
+    deliver();
+    configure("\"groups\": {\"*\": [\"a\", \"b\"]}"); /* the declaration does not bring it back */
+    deliver();
+    cr_assert_eq(capture_count(), before);
+    weir_metric_add(requests, 2);
+    deliver();
+    expect("a", "requests", 2);
+    expect("b", "requests", 2);
+    cr_assert_not(find("a", "requests", "")->ended);
+}
+
+Test(totals, what_is_added_after_the_removal_belongs_to_the_new_series)
+{
+    static const double bounds[] = {5};
+    weir_metric *requests = weir_get_counter(stream, "requests"), *level = weir_get_gauge(stream, "level"),
+                *took = weir_get_histogram(stream, "took", bounds, 1);
+    weir_metric_add(requests, 100);
+    weir_metric_add(took, 1);
+    weir_metric_add(level, 3);
+    cr_assert_eq(weir_metric_remove(requests), 0);
+    cr_assert_eq(weir_metric_remove(took), 0);
+    cr_assert_eq(weir_metric_remove(level), 0);
+    weir_metric_add(requests, 7);
+    weir_metric_add(took, 9);
+    weir_metric_add(level, 4);
+    deliver();
+    expect("a", "requests", 7);
+    cr_assert_not(find("a", "requests", "")->ended);
+    expect("a", "level", 4);
+    expect("a", "took.count", 1);
+    cr_assert_eq(find("a", "took.bucket", "le=5")->value, 0);
+    deliver();
+    expect("a", "requests", 7);
+    expect("a", "level", 4);
+}
+
+Test(totals, a_gauge_that_is_removed_is_gone_until_it_is_set)
+{
+    weir_metric *level = weir_get_gauge(stream, "level");
+    weir_metric_add(level, 3);
+    deliver();
+    cr_assert_eq(weir_metric_remove(level), 0);
+    deliver();
+    cr_assert(find("a", "level", "")->ended);
+    size_t before = capture_count();
+    deliver();
+    cr_assert_eq(capture_count(), before);
+    weir_metric_change(level, 2);
+    deliver();
+    expect("a", "level", 5);
+}
+
+/* More of them than max_series_per_name and max_series allow, but only one at a time. */
+Test(totals, label_sets_that_were_removed_make_room_for_others)
+{
+    char value[16];
+    uint64_t before = 0;
+    configure("\"settings\": {\"max_series\": 50, \"max_series_per_name\": 10}, \"groups\": {\"*\": \"a\"}, "
+              "\"metrics\": {\"app\": {\"n\": \"counter\", \"m\": \"counter\"}}");
+    for (int i = 0; i < 1000; i++) {
+        snprintf(value, sizeof value, "%d", i);
+        weir_metric *n = labeled("n", value), *m = labeled("m", value);
+        cr_assert_eq(weir_metric_add(n, 1) + weir_metric_add(m, 1), 0);
+        cr_assert_eq(weir_metric_remove(n) + weir_metric_remove(m), 0, "%s", weir_last_error());
+        before = i == 0 ? series_in_use() : before;
+    }
+    cr_assert_eq(series_in_use(), before);
+    deliver();
+    cr_assert_eq(find("a", "n", "id=999")->value, 1);
+    cr_assert_not(find("a", "n", "weir_overflow=true"));
+    cr_assert_not(find("a", "weir_overflow.count", ""));
+}
+
+Test(totals, a_label_set_that_returns_takes_its_places_again)
+{
+    weir_metric *n = labeled("n", "1");
+    weir_metric_add(n, 1);
+    uint64_t before = series_in_use();
+    cr_assert_eq(weir_metric_remove(n), 0);
+    cr_assert_eq(weir_metric_remove(n), 0, "nothing to do");
+    cr_assert_eq(series_in_use(), before - 2, "the series and its label set");
+    weir_metric_add(n, 1);
+    deliver();
+    cr_assert_eq(series_in_use(), before);
+}
+
+Test(totals, what_is_shared_cannot_be_removed)
+{
+    configure("\"settings\": {\"max_series_per_name\": 1}, \"groups\": {\"*\": \"a\"}");
+    weir_metric_add(labeled("n", "1"), 1);
+    weir_metric *shared = labeled("n", "2");
+    weir_metric_add(shared, 1);
+    cr_assert_eq(weir_metric_remove(shared), WEIR_ERR_LIMIT);
+    cr_assert(strstr(weir_last_error(), "\"n\" is shared"), "%s", weir_last_error());
+    cr_assert_eq(weir_metric_remove(NULL), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_metric_remove(weir_get_metric(stream, "")), WEIR_ERR_NAME);
+    deliver();
+}
+
+enum { THREADS = 4, ROUNDS = 2000, SETS = 20 };
+
+static void *add_and_remove(void *seed)
+{
+    unsigned state = *(unsigned *)seed;
+    for (int i = 0; i < ROUNDS; i++) {
+        char value[16];
+        state = state * 1664525u + 1013904223u;
+        snprintf(value, sizeof value, "%u", state >> 16 & (SETS - 1));
+        weir_metric *n = labeled("n", value);
+        if (weir_metric_add(n, 1) || (i % 4 == 0 && weir_metric_remove(n)))
+            return "refused";
+    }
+    return NULL;
+}
+
+Test(totals, no_value_is_lost_while_threads_remove_what_others_add_to, .timeout = 300)
+{
+    unsigned seeds[THREADS] = {1, 2, 3, 4};
+    pthread_t threads[THREADS];
+    weir_handler_stats stats;
+    void *failed[THREADS];
+    configure("\"groups\": {\"*\": [\"a\", \"b\"]}, \"metrics\": {\"app\": {\"n\": \"counter\"}}");
+    for (int i = 0; i < THREADS; i++)
+        cr_assert_eq(pthread_create(&threads[i], NULL, add_and_remove, &seeds[i]), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], &failed[i]);
+    for (int i = 0; i < THREADS; i++)
+        cr_assert_null(failed[i]);
+    deliver();
+    assert_ledger("b");
+    cr_assert_eq(weir_get_handler_stats("b", &stats, sizeof stats), 0);
+    cr_assert_eq(stats.delivered, THREADS * ROUNDS);
+}
