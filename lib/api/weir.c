@@ -125,11 +125,10 @@ static int refuse_to_remove(struct wr_runtime *runtime, const weir_metric *metri
 {
     const struct weir_stream *stream = metric->stream;
     struct wr_error error;
-    bool is_shared = stream->overflow || metric == wr_registry_overflow_of(stream);
     if (stream->refusal)
         wr_error_set(&error, stream->refusal, "weir_metric_remove: the metric refuses all values: %s",
                      wr_stream_refusal(&runtime->registry, stream));
-    else if (is_shared)
+    else if (wr_registry_is_shared(metric))
         wr_error_set(&error, WEIR_ERR_LIMIT,
                      "weir_metric_remove: \"%s\" is shared by what is beyond a limit of series", metric->name);
     else

@@ -443,7 +443,10 @@ void wr_dispatcher_end_series(struct wr_dispatcher *dispatcher, const uint32_t *
     int64_t next_ns;
     wr_dispatcher_round(dispatcher, &next_ns);
     for (size_t i = 0; i < count; i++) {
-        wr_series_end(drain->registry, wr_registry_series(drain->registry, series[i]));
+        struct weir_metric *metric = wr_registry_series(drain->registry, series[i]);
+        if (wr_registry_is_shared(metric))
+            continue;
+        wr_series_end(drain->registry, metric);
         if (drain->router)
             wr_router_end_series(drain->router, series[i]);
     }

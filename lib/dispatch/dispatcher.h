@@ -98,7 +98,8 @@ bool wr_dispatcher_help(struct wr_dispatcher *dispatcher, int64_t deadline_ns);
  * Returns the former one, sealed, which the caller frees after the round; may be NULL. */
 struct wr_router *wr_dispatcher_switch(struct wr_dispatcher *dispatcher, struct wr_router *router);
 
-/* [dispatcher's round] Ends series, after what was published so far: what comes later begins them anew. */
+/* [dispatcher's round] Ends series, after what was published so far: what comes later begins them anew. Those
+ * that are shared beyond a limit stay, since others may still add to them. */
 void wr_dispatcher_end_series(struct wr_dispatcher *dispatcher, const uint32_t *series, size_t count);
 
 /* [dispatcher's round] Adds one event of weir's own metrics. It is in no ring, and not in the process's ledger.

@@ -233,6 +233,12 @@ static inline struct weir_metric *wr_registry_overflow_of(const struct weir_stre
     return atomic_load_explicit(&stream->group->overflow[stream->is_foreign], memory_order_acquire);
 }
 
+/* [any thread] Whether names or label sets beyond a limit share the series. */
+static inline bool wr_registry_is_shared(const struct weir_metric *metric)
+{
+    return metric->stream->overflow || metric == wr_registry_overflow_of(metric->stream);
+}
+
 /* [any thread] Returns the series of an id in a record. */
 static inline struct weir_metric *wr_registry_series(const struct wr_registry *registry, uint32_t id)
 {

@@ -78,6 +78,26 @@ def series_without_values_end_and_make_room_for_others(folder):
 
 
 @case
+def the_total_that_label_sets_beyond_the_limit_share_outlives_each_of_them(folder):
+    handler = {"type": "file", "path": os.path.join(folder, "out"), "format": "json", "aggregate": "20ms", "block_timeout": "1h"}
+    program = Sourced(folder, {"type": "statsd", "listen": [UDP], "expiry": "200ms"}, handler, max_series_per_name=1)
+
+    def series():
+        return program.ask("stats")["process"]["series"]
+    send_udp(program, b"n:1|c")
+    program.await_stats(added=1)
+    before = series()
+    send_udp(program, b"n:1|c|#id:a\nn:3|c|#id:b")
+    program.await_stats(added=3)
+    wait_for(lambda: series() < before + 3, "the end of both: only the first has places of its own")
+    send_udp(program, b"n:1|c|#id:c\nn:5|c|#id:d")
+    program.await_stats(added=5)
+    program.end()
+    totals = [line["value"] for line in program.written() if line.get("labels") == {"weir_overflow": "true"}]
+    assert totals == sorted(totals) and totals[-1] == 8, totals
+
+
+@case
 def after_a_kill_counters_and_gauges_go_on_as_such(folder):
     away = os.path.join(folder, "away")
     handler = {"type": "file", "path": os.path.join(away, "out"), "format": "json", "aggregate": "1h", "retry_min": "5ms", "retry_max": "20ms"}
