@@ -17,14 +17,17 @@
 #include "lane/lane_stats.h"
 #include "lane/losses.h"
 
-enum { JOURNAL_RETRY_S = 1, TAKING_TIMEOUT_S = 1 };
+enum { JOURNAL_RETRY_S = 1 };
 
 static const struct wr_engine_limits default_limits = {
     .lock_ns = 10 * WR_NS_PER_S,
     .settle_least_ns = 50 * WR_NS_PER_MS,
     .settle_most_ns = 5 * WR_NS_PER_S,
     .quiet_ns = 1 * WR_NS_PER_S,
+    .logging_ns = 1 * WR_NS_PER_S,
     .save_ns = 10 * WR_NS_PER_S,
+    .taking_ns = 1 * WR_NS_PER_S,
+    .no_round_ns = 2 * WR_NS_PER_S,
 };
 
 /* ---- Journal and timers ---------------------------------------------------------------------- */
@@ -307,7 +310,7 @@ static void add_awaited(struct wr_engine_progress *sum, const struct wr_engine *
         found |= progress.is_awaited;
     }
     if (!found)
-        sum->timeout_ns = TAKING_TIMEOUT_S * WR_NS_PER_S;
+        sum->timeout_ns = engine->limits.taking_ns;
 }
 
 struct wr_engine_progress wr_engine_sync_progress(struct wr_engine *engine, struct wr_group *group)
@@ -652,7 +655,7 @@ static void stop_lanes(struct wr_engine *engine, struct wr_lane *first, int64_t 
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         wr_lane_stop_save(lane, deadline_ns, save_ns);
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
-        wr_lane_stop_wait(lane, deadline_ns);
+        wr_lane_stop_wait(lane, deadline_ns, engine->limits.logging_ns);
 }
 
 static int report_uncounted(struct wr_engine *engine, struct wr_error *error)
@@ -682,7 +685,7 @@ int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         wr_lane_stop_release_spool(lane);
     leave_journal(engine, lock_ns);
-    wr_dispatcher_wait_logged(&engine->dispatcher, wr_clock_monotonic_ns() + engine->limits.quiet_ns);
+    wr_dispatcher_wait_logged(&engine->dispatcher, wr_clock_monotonic_ns() + engine->limits.logging_ns);
     if (!counted)
         return report_uncounted(engine, error);
     int dropped = report_dropped(engine, lock_ns, error);

@@ -19,14 +19,18 @@
 #include "dispatch/selfmetrics.h"
 #include "text/error.h"
 
-/* How long a shutdown waits, in nanoseconds; tests set other values. */
+/* How long a shutdown waits, and calls, in nanoseconds; tests set other values. */
 struct wr_engine_limits {
     int64_t lock_ns; /* for the round lock, also beyond the deadline: it is held briefly, but its holder may not
                         be scheduled, and without the lock nothing can be counted */
     int64_t settle_least_ns; /* for calls in progress, also beyond the deadline */
     int64_t settle_most_ns;  /* for calls in progress, before it */
     int64_t quiet_ns;        /* before it logs for what it waits */
+    int64_t logging_ns;      /* for messages that other threads are logging */
     int64_t save_ns; /* for a disk that is busy, in all lanes together: what is not on disk then is lost */
+    int64_t
+        taking_ns; /* a call of a group that has no synchronous handler any more, for its value to be taken */
+    int64_t no_round_ns; /* a call that needs room, while there is no round */
 };
 
 struct wr_engine {

@@ -101,11 +101,11 @@ void wr_lane_stop_release_spool(struct wr_lane *lane)
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
-/* The process may end next: waits for the messages that other threads are logging. At most a second, since the
- * log may be a function of the program. */
-static void wait_for_logging(struct wr_lane *lane, const sigset_t *signals)
+/* The process may end next: waits for the messages that other threads are logging. The log may be a function of
+ * the program, so there is a limit. */
+static void wait_for_logging(struct wr_lane *lane, int64_t most_ns, const sigset_t *signals)
 {
-    int64_t limit_ns = wr_clock_monotonic_ns() + WR_NS_PER_S;
+    int64_t limit_ns = wr_clock_monotonic_ns() + most_ns;
     while (lane->logging && wr_clock_monotonic_ns() < limit_ns)
         wr_condition_wait_open(&lane->progress, &lane->lock, limit_ns, signals);
 }
@@ -179,7 +179,7 @@ static void join(pthread_t thread, int64_t limit_ns)
         pthread_detach(thread);
 }
 
-void wr_lane_stop_wait(struct wr_lane *lane, int64_t deadline_ns)
+void wr_lane_stop_wait(struct wr_lane *lane, int64_t deadline_ns, int64_t logging_ns)
 {
     sigset_t signals;
     /* from the deadline on, so that several stuck handlers take no longer than one */
@@ -193,7 +193,7 @@ void wr_lane_stop_wait(struct wr_lane *lane, int64_t deadline_ns)
     end_spooler(lane, limit_ns, &signals);
     lane->abandoned = lane->worker == WR_WORKER_RUNNING || lane->spooler.state == WR_WORKER_RUNNING;
     bool worker_ended = take_ended(&lane->worker), spooler_ended = take_ended(&lane->spooler.state);
-    wait_for_logging(lane, &signals);
+    wait_for_logging(lane, logging_ns, &signals);
     wr_lane_unlock_from_program(lane, &signals);
     if (worker_ended)
         join(lane->thread, limit_ns);

@@ -18,8 +18,9 @@ void wr_lane_stop_request(struct wr_lane *lane, enum weir_drop reason, int64_t d
 void wr_lane_stop_save(struct wr_lane *lane, int64_t deadline_ns, int64_t limit_ns);
 
 /* Waits until the worker has ended, or deadline_ns; then the lane's end is declared and the worker is
- * abandoned. A worker inside plugin code gets 250 ms more to leave it. */
-void wr_lane_stop_wait(struct wr_lane *lane, int64_t deadline_ns);
+ * abandoned. A worker inside plugin code gets 250 ms more to leave it. Messages that other threads are logging
+ * are waited for as long as logging_ns. */
+void wr_lane_stop_wait(struct wr_lane *lane, int64_t deadline_ns, int64_t logging_ns);
 
 /* Waits until the worker has ended, or until_ns; then logs what the lane is still waited for, up to
  * deadline_ns. */

@@ -187,7 +187,7 @@ static bool enter_engine(const struct wr_intake_call *call, struct mask *mask)
     return false;
 }
 
-enum { WAIT_MS = 100, NO_ROUND_S = 2, NO_ROUND_WAITS = 8 };
+enum { WAIT_MS = 100, NO_ROUND_WAITS = 8 };
 
 static struct wr_dispatcher *dispatcher_of(const struct wr_intake_call *call)
 {
@@ -230,7 +230,8 @@ static enum wr_warmth warm(struct wr_intake_call *call)
  * 0, or the error to return if there can be no round at all. */
 static int ensure_rounds(struct wr_intake_call *call)
 {
-    struct wr_dispatcher *dispatcher = dispatcher_of(call);
+    struct wr_engine *engine = wr_runtime_engine(call->runtime);
+    struct wr_dispatcher *dispatcher = &engine->dispatcher;
     uint32_t rounds = atomic_load_explicit(&dispatcher->rounds, memory_order_relaxed);
     int64_t now_ns = wr_clock_monotonic_ns();
     struct mask mask;
@@ -240,7 +241,7 @@ static int ensure_rounds(struct wr_intake_call *call)
         call->waits = 0;
         return 0;
     }
-    if (++call->waits >= NO_ROUND_WAITS && now_ns - call->last_round_ns >= NO_ROUND_S * WR_NS_PER_S)
+    if (++call->waits >= NO_ROUND_WAITS && now_ns - call->last_round_ns >= engine->limits.no_round_ns)
         return wr_intake_refuse(WEIR_REFUSED_BUSY, call->samples, "the dispatcher is stuck");
     if (!enter_engine(call, &mask))
         return 0;

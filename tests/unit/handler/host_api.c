@@ -258,7 +258,7 @@ Test(host_api, a_handler_waiting_inside_emit_keeps_its_batch, .timeout = 60)
     pthread_t thread = start_waiting();
     wr_lock_leave(&lane->lock);
     wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, 0);
-    wr_lane_stop_wait(lane, 0);
+    wr_lane_stop_wait(lane, 0, 3600 * WR_NS_PER_S);
     pthread_join(thread, NULL);
     cr_assert_eq(segment->references, 2, "the handler is still reading it");
     weir_outcome outcome = {.code = WEIR_OUTCOME_OK, .done = 1};
@@ -349,7 +349,7 @@ Test(host_api, an_abandoned_handler_never_returns_from_its_blocking_call, .timeo
     lane->in_callback = true;
     blocking_call()->begin(host);
     wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, 0);
-    wr_lane_stop_wait(lane, 0);
+    wr_lane_stop_wait(lane, 0, 3600 * WR_NS_PER_S);
     pthread_create(&thread, NULL, end_waiting, NULL);
 #ifdef SYS_pause
     cr_assert(is_asleep_in(thread, call_number(SYS_pause)));

@@ -207,7 +207,7 @@ Test(lane_message, a_handler_still_waiting_at_the_deadline_is_logged_as_busy)
     load(5);
     cr_assert(fixture.lane->flight.in_handler && !fixture.lane->in_callback);
     wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
-    wr_lane_stop_wait(fixture.lane, 0);
+    wr_lane_stop_wait(fixture.lane, 0, 3600 * WR_NS_PER_S);
     assert_logged(WEIR_LOG_ERROR,
                   "push: shutting down while the handler is busy; not delivered in time: 5 dropped");
 }
@@ -253,7 +253,7 @@ Test(lane_message, the_total_is_logged_at_the_end_by_reason)
     fixture_offer(&fixture, 120);
     fixture_offer(&fixture, 200);
     wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
-    wr_lane_stop_wait(fixture.lane, 0);
+    wr_lane_stop_wait(fixture.lane, 0, 3600 * WR_NS_PER_S);
     assert_logged(WEIR_LOG_ERROR, "push: shutting down; not delivered in time: 100 dropped");
     wr_lane_stop_log_total(fixture.lane);
     assert_logged(WEIR_LOG_ERROR, "push: 320 values dropped in all (220 full, 100 shutdown)");
@@ -264,7 +264,7 @@ Test(lane_message, a_total_that_was_logged_is_not_repeated)
     load(5);
     fail("refused");
     wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
-    wr_lane_stop_wait(fixture.lane, 0);
+    wr_lane_stop_wait(fixture.lane, 0, 3600 * WR_NS_PER_S);
     int count = fixture.book.count;
     wr_lane_stop_log_total(fixture.lane);
     cr_assert_eq(fixture.book.count, count);

@@ -558,7 +558,7 @@ Test(lane_spool, the_end_does_not_wait_for_a_disk_that_stays_in_use)
     fixture.lane->spool_state.busy = true;
     wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
     wr_lane_stop_save(fixture.lane, fixture.now_ns, fixture.now_ns);
-    wr_lane_stop_wait(fixture.lane, fixture.now_ns);
+    wr_lane_stop_wait(fixture.lane, fixture.now_ns, 3600 * WR_NS_PER_S);
     weir_handler_stats stats = fixture_stats(&fixture);
     cr_assert_eq(stats.dropped[WEIR_DROPPED_SHUTDOWN], 10);
     cr_assert_eq(stats.spooled, 0);

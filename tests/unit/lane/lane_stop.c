@@ -213,7 +213,7 @@ Test(lane_stop, waiting_past_the_deadline_abandons_the_worker)
     load(2);
     fixture.lane->in_callback = true;
     request_stop();
-    wr_lane_stop_wait(fixture.lane, 0);
+    wr_lane_stop_wait(fixture.lane, 0, 3600 * WR_NS_PER_S);
     cr_assert(fixture.lane->abandoned);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_SHUTDOWN], 2);
 }
@@ -229,7 +229,7 @@ Test(lane_stop, a_worker_that_ended_in_time_is_not_abandoned)
     fixture_deliver_all(&fixture);
     cr_assert_eq(pthread_create(&fixture.lane->thread, NULL, end_at_once, NULL), 0);
     fixture.lane->worker = WR_WORKER_ENDED;
-    wr_lane_stop_wait(fixture.lane, 0);
+    wr_lane_stop_wait(fixture.lane, 0, 3600 * WR_NS_PER_S);
     cr_assert_not(fixture.lane->abandoned);
     cr_assert_eq(fixture.lane->worker, WR_WORKER_NONE);
 }
@@ -263,7 +263,7 @@ Test(lane_stop, the_end_waits_for_messages_being_logged)
     cr_assert(wr_log_set_sink(&fixture.log, log_slowly, NULL));
     cr_assert_eq(pthread_create(&thread, NULL, log_message, NULL), 0);
     cr_assert_eq(sem_wait(&logging), 0);
-    wr_lane_stop_wait(fixture.lane, 0);
+    wr_lane_stop_wait(fixture.lane, 0, 3600 * WR_NS_PER_S);
     cr_assert(is_logged);
     cr_assert_eq(pthread_join(thread, NULL), 0);
 }
