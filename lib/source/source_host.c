@@ -380,6 +380,21 @@ static void describe(struct wr_source *source, struct weir_stream *stream, const
         wr_family_describe(registry, stream, name, record->unit, record->help, &unused);
 }
 
+/* As series_limit is reached. What is not going to be logged names no label: that takes a look at all series.
+ */
+static void set_limit_error(const struct wr_source *source, const char *name, struct wr_error *error)
+{
+    uint32_t values = 0;
+    char widest[WR_ERROR_ROOM] = "";
+    const char *key =
+        source->logged[WR_SOURCE_FAULT_LIMIT] ? NULL : wr_source_names_widest(&source->names, &values);
+    if (key)
+        snprintf(widest, sizeof widest, "; of their labels, \"%s\" has the most values: %u", key, values);
+    wr_error_set(error, WEIR_ERR_LIMIT,
+                 "the series \"%s\" of the group \"%s\" is one more than series_limit allows (%u)%s", name,
+                 source->group.data, source->names.count, widest);
+}
+
 /* Makes the series of a name that is new to the source. Returns NULL with *why and the error's text set. */
 static struct weir_metric *learn(struct wr_source *source, const weir_record *record, size_t label_count,
                                  const char *name, enum weir_refusal *why, struct wr_error *error)
@@ -390,9 +405,7 @@ static struct weir_metric *learn(struct wr_source *source, const weir_record *re
     error->code = 0;
     if (source->names.count >= source->options.series_limit) {
         *why = WEIR_REFUSED_LIMIT;
-        wr_error_set(error, WEIR_ERR_LIMIT,
-                     "the series \"%s\" of the group \"%s\" is one more than series_limit allows (%u)", name,
-                     group, source->names.count);
+        set_limit_error(source, name, error);
         return NULL;
     }
     uint64_t *left = source->scope ? source->scope->series_left : NULL;

@@ -136,3 +136,80 @@ uint32_t *wr_source_names_expire(struct wr_source_names *names, uint32_t periods
     *names = busy;
     return ids;
 }
+
+/* ---- Labels ---------------------------------------------------------------------------------- */
+
+struct label_count {
+    const char *key;
+    uint32_t values;
+};
+
+/* How many different values each label has. */
+struct label_counts {
+    struct wr_name_index keys, pairs;
+    struct wr_region texts; /* of the pairs */
+    struct label_count *items;
+    uint32_t count, room;
+};
+
+static struct label_count *find_label_count(struct label_counts *counts, const char *key)
+{
+    size_t number = wr_name_index_find(&counts->keys, key, strlen(key));
+    if (number != SIZE_MAX)
+        return &counts->items[number];
+    struct label_count *items =
+        wr_array_reserve(counts->items, &counts->room, counts->count + 1, sizeof *items);
+    if (!items)
+        return NULL;
+    counts->items = items;
+    if (!wr_name_index_add(&counts->keys, key, counts->count))
+        return NULL;
+    items[counts->count].key = key;
+    return &items[counts->count++];
+}
+
+/* Returns false if out of memory. */
+static bool count_label(struct label_counts *counts, struct wr_buffer *pair, const weir_label *label)
+{
+    wr_buffer_clear(pair);
+    wr_buffer_put_format(pair, "%s%c%s", label->key, SEPARATOR, label->value);
+    if (pair->failed)
+        return false;
+    if (wr_name_index_find(&counts->pairs, pair->data, pair->length) != SIZE_MAX)
+        return true;
+    struct label_count *of_key = find_label_count(counts, label->key);
+    const char *text = of_key ? wr_region_text(&counts->texts, pair->data, pair->length) : NULL;
+    if (!text || !wr_name_index_add(&counts->pairs, text, 0))
+        return false;
+    of_key->values++;
+    return true;
+}
+
+static bool count_labels(struct label_counts *counts, const struct wr_source_names *names)
+{
+    struct wr_buffer pair = {0};
+    bool counted = true;
+    for (uint32_t i = 0; counted && i < names->count; i++) {
+        const struct weir_stream *stream = names->items[i].metric->stream;
+        for (uint32_t j = 0; counted && j < stream->label_count; j++)
+            counted = count_label(counts, &pair, &stream->labels[j]);
+    }
+    wr_buffer_fini(&pair);
+    return counted;
+}
+
+const char *wr_source_names_widest(const struct wr_source_names *names, uint32_t *values)
+{
+    struct label_counts counts = {0};
+    struct label_count widest = {NULL, 1};
+    bool counted = count_labels(&counts, names);
+    for (uint32_t i = 0; counted && i < counts.count; i++)
+        if (counts.items[i].values > widest.values)
+            widest = counts.items[i];
+    wr_name_index_fini(&counts.keys);
+    wr_name_index_fini(&counts.pairs);
+    wr_region_fini(&counts.texts);
+    free(counts.items);
+    *values = widest.values;
+    return widest.key;
+}

@@ -134,6 +134,16 @@ def the_order_of_tags_makes_no_other_series(folder):
 
 
 @case
+def at_the_limit_of_series_the_label_with_the_most_values_is_named(folder):
+    program = start(folder, series_limit=8)
+    send_udp(program, "\n".join(f"hits:1|c|#host:h{i % 3},id:{i},zone:a" for i in range(10)).encode())
+    program.await_stats(lines=10)
+    counts = program.end()
+    assert len(program.values()) == 8 and counts["refused"] == 2, (program.values(), counts)
+    assert 'one more than series_limit allows (8); of their labels, "id" has the most values: 8; further' in program.log(), program.log()
+
+
+@case
 def a_timer_with_a_sample_rate_is_added_as_often_as_it_stands_for(folder):
     program = start(folder)
     send_udp(program, b"time:320|ms|@0.1\nsize:1:2|h|@0.5\nspan:7|d|@0.001\nspan:8|d|@1")

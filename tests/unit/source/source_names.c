@@ -92,3 +92,39 @@ Test(source_names, what_is_not_looked_up_for_some_periods_is_forgotten)
     cr_assert_eq(find("g", NULL, NULL, "stays"), &stays);
     cr_assert_eq(test.names.count, 2);
 }
+
+/* Adds a series of a stream with two labels. */
+static void add_labeled(const char *host, const char *id)
+{
+    static struct weir_metric *metrics[8];
+    static struct weir_stream streams[8];
+    static weir_label labels[8][2];
+    static size_t used;
+    char name[8];
+    labels[used][0] = (weir_label){"host", host};
+    labels[used][1] = (weir_label){"id", id};
+    streams[used].labels = labels[used];
+    streams[used].label_count = 2;
+    metrics[used] = calloc(1, sizeof *metrics[used]);
+    cr_assert(metrics[used]);
+    metrics[used]->stream = &streams[used];
+    snprintf(name, sizeof name, "n%zu", used);
+    cr_assert_null(find("g", NULL, NULL, name));
+    cr_assert(wr_source_names_add(&test.names, metrics[used], NULL, false));
+    used++;
+}
+
+Test(source_names, the_label_with_the_most_values_is_found)
+{
+    uint32_t values;
+    add_labeled("a", "x");
+    add_labeled("a", "x");
+    cr_assert_null(wr_source_names_widest(&test.names, &values), "none has two values");
+    add_labeled("b", "x");
+    cr_assert_str_eq(wr_source_names_widest(&test.names, &values), "host");
+    cr_assert_eq(values, 2);
+    add_labeled("b", "y");
+    add_labeled("a", "z");
+    cr_assert_str_eq(wr_source_names_widest(&test.names, &values), "id");
+    cr_assert_eq(values, 3);
+}
