@@ -20,10 +20,8 @@ struct pump {
     bool is_full;       /* the text has to be resumed */
     bool is_ending;     /* finish has to be called again */
     bool is_whole;      /* for that */
-    bool is_between;    /* the last byte that was read ended a line, or none was read */
     size_t most;        /* that a call may read; 0: as much as there is room for */
     size_t last_length; /* that the last call has read */
-    size_t last_lines;  /* of these, up to the end of the last line */
 };
 
 enum pump_result { PUMP_READ, PUMP_EMPTY, PUMP_END, PUMP_FULL, PUMP_FAILED };
@@ -35,7 +33,6 @@ static inline bool pump_init(struct pump *pump, const weir_host *host, const cha
         .host = host,
         .intake = host->service(host, WEIR_SERVICE_INTAKE),
         .parser = host->service(host, WEIR_SERVICE_PARSER),
-        .is_between = true,
     };
     pump->text = pump->parser->begin(host, where);
     return pump->text;
@@ -63,15 +60,22 @@ static inline void pump_finish(struct pump *pump, bool is_whole)
 {
     pump->is_ending = true;
     pump->is_whole = is_whole;
-    pump->is_between = true;
     pump_resume(pump);
+}
+
+/* Of what was read, the bytes behind the last record that is complete. */
+static inline uint64_t pump_pending(const struct pump *pump)
+{
+    weir_text_totals totals = {.size = sizeof totals};
+    pump->parser->read_totals(pump->text, &totals);
+    return totals.pending;
 }
 
 /* Reads once, and adds what was read. FAILED: errno is set. */
 static inline enum pump_result pump_read(struct pump *pump, int fd)
 {
     size_t room;
-    pump->last_length = pump->last_lines = 0;
+    pump->last_length = 0;
     char *to = pump_resume(pump) ? pump->parser->room(pump->text, &room) : NULL;
     if (pump->is_full || pump->is_ending)
         return PUMP_FULL;
@@ -84,10 +88,7 @@ static inline enum pump_result pump_read(struct pump *pump, int fd)
         return errno == EAGAIN || errno == EINTR ? PUMP_EMPTY : PUMP_FAILED;
     if (length == 0)
         return PUMP_END;
-    const char *newline = memrchr(to, '\n', (size_t)length);
     pump->last_length = (size_t)length;
-    pump->last_lines = newline ? (size_t)(newline + 1 - to) : 0;
-    pump->is_between = pump->last_lines == pump->last_length;
     pump->is_full = !pump->parser->parse(pump->text, (size_t)length);
     return pump->is_full ? PUMP_FULL : PUMP_READ;
 }
@@ -102,13 +103,13 @@ static inline bool pump_drain(struct pump *pump)
     return !pump->is_full && !pump->is_ending;
 }
 
-/* After a stop was requested: reads the rest of a line of which the first part was read, and no more. Waits for
- * its writer in short steps, for a second at most; then the line counts as torn. */
-static inline void pump_read_line_end(struct pump *pump, int fd)
+/* After a stop was requested: reads the rest of a record of which the first part was read, and no more. Waits
+ * for its writer in short steps, for a second at most; then the record counts as torn. */
+static inline void pump_read_record_end(struct pump *pump, int fd)
 {
     enum { STEP_MS = 10, STEPS = 100 };
     pump->most = 1;
-    for (int i = 0; !pump->is_between && i < STEPS;) {
+    for (int i = 0; pump_pending(pump) && i < STEPS;) {
         struct pollfd ready = {fd, POLLIN, 0};
         if (poll(&ready, 1, STEP_MS) <= 0) {
             i++;
@@ -120,7 +121,7 @@ static inline void pump_read_line_end(struct pump *pump, int fd)
         if (result == PUMP_FAILED || !pump_drain(pump))
             break;
     }
-    if (!pump->is_between)
+    if (!pump->is_ending && pump_pending(pump))
         pump_finish(pump, false);
     pump_drain(pump);
 }

@@ -291,6 +291,7 @@ static void start_line(struct wr_parser *parser, char *newline)
     parser->start = (size_t)(newline - parser->buffer) + 1;
     parser->searched = parser->step_state = 0;
     parser->skipping = false;
+    parser->skipped = 0;
     bool too_long = was_skipping || (size_t)(newline - line) > parser->options.line_bytes;
     newline -= newline > line && newline[-1] == '\r';
     *newline = '\0';
@@ -311,6 +312,7 @@ static void discard(struct wr_parser *parser)
     if (parser->end - parser->start <= parser->options.line_bytes + 1)
         return;
     parser->skipping = true;
+    parser->skipped += parser->end - parser->start;
     parser->discarded += count_newlines(parser, parser->buffer + parser->start, parser->buffer + parser->end);
     parser->start = parser->end = parser->searched = parser->step_state = 0;
 }
@@ -435,6 +437,11 @@ bool wr_parser_put(struct wr_parser *parser, const void *bytes, size_t length, s
     return true;
 }
 
+size_t wr_parser_pending(const struct wr_parser *parser)
+{
+    return parser->end - parser->start + parser->skipped;
+}
+
 size_t wr_parser_cut(struct wr_parser *parser)
 {
     size_t length = parser->end - parser->start;
@@ -445,8 +452,9 @@ size_t wr_parser_cut(struct wr_parser *parser)
     parser->end -= torn;
     parser->searched = parser->step_state = 0;
     if (!newline && parser->skipping) {
+        torn += parser->skipped;
         parser->skipping = false;
-        torn += parser->options.line_bytes;
+        parser->skipped = 0;
     }
     return torn;
 }

@@ -110,6 +110,9 @@ bool wr_parser_put(struct wr_parser *parser, const void *bytes, size_t length, s
  * What a parser remembers of earlier lines is forgotten; lines are counted on. */
 bool wr_parser_end(struct wr_parser *parser);
 
+/* How many bytes of the input are behind the last record that was parsed. */
+size_t wr_parser_pending(const struct wr_parser *parser);
+
 /* Discards an incomplete last line. Returns its length. */
 size_t wr_parser_cut(struct wr_parser *parser);
 

@@ -29,6 +29,7 @@ struct wr_parser {
     char *buffer; /* unparsed bytes: buffer[start .. end) */
     size_t start, end, room, searched;
     bool skipping;      /* within a line that is too long */
+    size_t skipped;     /* bytes of it that were discarded */
     bool is_ending;     /* nothing more comes */
     uint8_t step_state; /* of type->step, behind what was searched */
     uint64_t lines;     /* records: each is a line, unless it has line ends in quotes */

@@ -239,7 +239,13 @@ static void end(weir_text *text)
 static void read_totals(const weir_text *text, weir_text_totals *totals)
 {
     const weir_text_totals all = {
-        totals->size, text->lines, text->bad_lines, text->added, text->refused, text->fault,
+        totals->size,
+        text->lines,
+        text->bad_lines,
+        text->added,
+        text->refused,
+        text->fault,
+        wr_parser_pending(text->parser),
     };
     memcpy(totals, &all, all.size < sizeof all ? all.size : sizeof all);
 }

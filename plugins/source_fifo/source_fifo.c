@@ -145,7 +145,7 @@ static void abandon(void *self)
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 /* A stop was requested. What is in the pipe stays there for the next reader as long as a writer has it open; of
- * others nothing is left behind, nor a line of which the first part was read. */
+ * others nothing is left behind, nor a record of which the first part was read. */
 static void drain(struct source *source)
 {
     enum { TRIES = 100, STEP_MS = 10 };
@@ -153,7 +153,7 @@ static void drain(struct source *source)
     bool has_writer = true;
     if (!pump_drain(&source->pump) || ioctl(source->pipe.fd, FIONREAD, &left) != 0)
         return;
-    for (int tries = 0; tries < TRIES && (left > 0 || !source->pump.is_between) && has_writer &&
+    for (int tries = 0; tries < TRIES && (left > 0 || pump_pending(&source->pump)) && has_writer &&
                         wr_pipe_is_ours(&source->pipe);) {
         enum pump_result result = pump_read(&source->pump, source->pipe.fd);
         if (result == PUMP_FULL && !pump_drain(&source->pump))
@@ -165,7 +165,7 @@ static void drain(struct source *source)
         }
         left -= (int)source->pump.last_length;
     }
-    if (!source->pump.is_between)
+    if (pump_pending(&source->pump))
         pump_finish(&source->pump, false);
     pump_drain(&source->pump);
 }

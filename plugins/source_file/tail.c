@@ -29,7 +29,7 @@ struct tail *tail_open(const weir_host *host, const char *path, int fd, const st
     tail->path = kept;
     tail->own = (struct wr_own_fd){fd, status->st_dev, status->st_ino};
     tail->watch = -1;
-    tail->offset = tail->line_end = tail->added = tail->marked = tail->settled = offset;
+    tail->offset = tail->added = tail->marked = tail->settled = offset;
     tail->is_dirty = tail->is_found = true;
     if (has_header && offset)
         read_header(tail);
@@ -72,7 +72,7 @@ bool tail_resume(struct tail *tail)
 {
     if (!pump_resume(&tail->pump))
         return false;
-    tail->added = tail->line_end;
+    tail->added = tail->offset - pump_pending(&tail->pump);
     return true;
 }
 
@@ -80,10 +80,8 @@ bool tail_finish(struct tail *tail)
 {
     if (!tail_resume(tail))
         return false;
-    if (tail->line_end != tail->offset) {
-        tail->line_end = tail->offset;
+    if (tail->added != tail->offset)
         pump_finish(&tail->pump, true);
-    }
     return tail_resume(tail);
 }
 
@@ -98,7 +96,7 @@ static void begin_anew(struct tail *tail)
 {
     pump_finish(&tail->pump, false);
     lseek(tail->own.fd, 0, SEEK_SET);
-    tail->offset = tail->line_end = tail->added = tail->marked = tail->settled = 0;
+    tail->offset = tail->added = tail->marked = tail->settled = 0;
     tail->hashed = 0;
 }
 
@@ -113,10 +111,8 @@ enum pump_result tail_read(struct tail *tail, bool *truncated)
         begin_anew(tail);
         return PUMP_READ;
     }
-    if (tail->pump.last_lines)
-        tail->line_end = tail->offset + tail->pump.last_lines;
     tail->offset += tail->pump.last_length;
     if (!tail->pump.is_full && !tail->pump.is_ending)
-        tail->added = tail->line_end;
+        tail->added = tail->offset - pump_pending(&tail->pump);
     return result;
 }

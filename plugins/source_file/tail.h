@@ -17,8 +17,7 @@ struct tail {
     struct wr_own_fd own; /* the file */
     int watch;            /* of inotify; -1: none */
     uint64_t offset;      /* up to which it was read */
-    uint64_t line_end;    /* the end of the last line before that */
-    uint64_t added;       /* the end of the last line of which the values were added */
+    uint64_t added;       /* the end of the last record of which the values were added */
     uint64_t marked;      /* the same, when the mark was taken that is asked for */
     uint64_t settled;     /* the same, of values that are settled */
     uint64_t hash;        /* of the first bytes, see positions.h */

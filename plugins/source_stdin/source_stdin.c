@@ -52,7 +52,7 @@ static void run(void *self, weir_source_outcome *outcome)
         unsigned woke = pump->intake->wait(source->host, &fd, is_full ? 0 : 1, -1);
         if (woke & WEIR_WAIT_STOP) {
             if (pump_drain(pump))
-                pump_read_line_end(pump, STDIN_FILENO);
+                pump_read_record_end(pump, STDIN_FILENO);
             return;
         }
         if (is_full || !(woke & WEIR_WAIT_READY))

@@ -280,6 +280,32 @@ def the_header_of_columns_is_read_again(folder):
     assert values_of(program) == [1, 2] and counts["bad_lines"] == 0, counts
 
 
+def read_in_two_runs(folder, first, part, rest, **options):
+    """What two programs read of a file: at the end of the first one the file ends with `part`, which is no whole record. Returns the values
+    and how many lines were refused."""
+    append(folder, first + part)
+    program = start(folder, start="beginning", **options)
+    wait_for(lambda: offsets_of(program.program.pid, "log.txt") == [len(first + part)], "all to be read")
+    await_positions(folder, len(first))
+    bad_lines = program.end()["bad_lines"]
+    append(folder, rest)
+    program = start(folder, **options)
+    await_positions(folder, len(first + part + rest))
+    return values_of(program), bad_lines + program.end()["bad_lines"]
+
+
+@case
+def a_restart_within_quotes_or_within_a_line_that_is_too_long_reads_it_from_its_beginning(folder):
+    cases = [({"parse": "influx"}, "cpu a=1\n", 'log text="first\ncpu load=5\n', 'cpu x=6\n",b=2\ncpu c=3\n', [1, 2, 3], 0),
+             ({"parse": "csv", "header": True}, "value,name,note\n1,a,\n", '2,b,"first\n5,load,\n', '6,x,"\n3,c,\n', [1, 2, 3], 0),
+             ({"line_bytes": "64B"}, "a=1\n", "b=2 " * 50, "x=5 x=6\nc=3\n", [1, 3], 1)]
+    for i, (options, first, part, rest, expected, refused) in enumerate(cases):
+        place = path_of(folder, str(i))
+        os.mkdir(place)
+        got = read_in_two_runs(place, first, part, rest, **options)
+        assert got == (expected, refused), (options, got)
+
+
 @case
 def positions_that_are_not_understood_are_logged_and_the_others_hold(folder):
     append(folder, numbers(0, 10))

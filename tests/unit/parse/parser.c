@@ -97,6 +97,43 @@ Test(parser, the_end_of_the_input_is_the_end_of_what_is_remembered)
     wr_buffer_fini(&shown);
 }
 
+static bool ignore(void *context, const struct wr_parse_record *record)
+{
+    (void)context, (void)record;
+    return true;
+}
+
+static void ignore_fault(void *context, const struct wr_parse_fault *fault)
+{
+    (void)context, (void)fault;
+}
+
+/* Puts a text into a parser with short lines; that many bytes of it must be pending then. */
+static void expect_pending(const char *type, const char *text, size_t pending)
+{
+    const struct wr_parser_sink sink = {ignore, ignore_fault, NULL};
+    const struct wr_parser_options options = {.line_bytes = 20};
+    struct wr_parser *parser = wr_parser_new(wr_parser_type_find(type), &options, &sink);
+    size_t used;
+    for (const char *at = text; *at; at++)
+        cr_assert(wr_parser_put(parser, at, 1, &used) && used == 1);
+    cr_assert_eq(wr_parser_pending(parser), pending, "%s: %zu", text, wr_parser_pending(parser));
+    cr_assert(wr_parser_end(parser));
+    cr_assert_eq(wr_parser_pending(parser), 0, "%s", text);
+    wr_parser_free(parser);
+}
+
+Test(parser, what_is_behind_the_last_record_is_pending)
+{
+    expect_pending("text", "", 0);
+    expect_pending("text", "a=1\n", 0);
+    expect_pending("text", "a=1\nb=2", 3);
+    expect_pending("influx", "m a=1\nm t=\"x\nm a=2\n", 13);
+    expect_pending("influx", "m a=1\nm t=\"x\ny\"\n", 0);
+    expect_pending("text", "a=1\nb=23456789012345678901234567890", 31);
+    expect_pending("text", "a=1\nb=23456789012345678901234567890\nc", 1);
+}
+
 struct seen {
     unsigned records, faults;
 };
