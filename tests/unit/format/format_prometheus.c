@@ -386,6 +386,18 @@ Test(format_prometheus, values_that_become_equal_are_kept_apart)
                      "g_n{a_b=\"1;2\\\";3\",weir_labels=\"a.b=1;2\\\",a_b=3\"} 2\n");
 }
 
+Test(format_prometheus, labels_in_a_label_are_escaped)
+{
+    static const weir_label one[] = {{"a.b", "c:\\d"}}, other[] = {{"a_b", "c:\\d"}, {"e", "f\ng"}};
+    add_double(add_series("g", "n", one, 1), 1);
+    add_double(add_series("g", "n", other, 2), 2);
+    add_double(add_series("g", "n", other, 1), 3);
+    cr_assert_str_eq(encode(&wr_format_prometheus), "# HELP g_n n of g\n# TYPE g_n gauge\n"
+                                                    "g_n{a_b=\"c:\\\\d\",weir_labels=\"a.b=c:\\\\d\"} 1\n"
+                                                    "g_n{a_b=\"c:\\\\d\",weir_labels=\"a_b=c:\\\\d\"} 3\n"
+                                                    "g_n{a_b=\"c:\\\\d\",e=\"f\\ng\"} 2\n");
+}
+
 Test(format_prometheus, a_name_that_is_both_a_total_and_not_is_two)
 {
     uint32_t plain = add_series("g", "n", NULL, 0), total = add_series("g", "n", route, 1);
