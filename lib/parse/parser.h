@@ -89,6 +89,9 @@ const struct wr_parser_type *wr_parser_type_find(const char *name);
 const char *wr_parser_type_name(const struct wr_parser_type *type);
 const char *wr_parser_type_summary(const struct wr_parser_type *type);
 
+/* Whether a record can have a group of its own. */
+bool wr_parser_type_has_groups(const struct wr_parser_type *type, enum wr_parser_split split);
+
 /* Returns NULL if out of memory. The sink is copied; its context is borrowed. */
 struct wr_parser *wr_parser_new(const struct wr_parser_type *type, const struct wr_parser_options *options,
                                 const struct wr_parser_sink *sink);

@@ -15,6 +15,8 @@ struct wr_parser_type {
     /* Follows a record byte by byte, from state 0 at its beginning, to find where it ends: at a newline, in a
      * state without WR_PARSE_QUOTED. NULL: each record is a line. */
     uint8_t (*step)(uint8_t state, char byte);
+    bool has_groups;      /* a record may name its group */
+    bool has_paths;       /* the option split makes one of a part of the name */
     bool takes_any_bytes; /* also NUL and what is not UTF-8 */
     size_t state_bytes;   /* of parser->state; zeroed when the input ends */
     void (*free_state)(void *state);

@@ -307,18 +307,23 @@ bool wr_source_host_read(struct wr_source *source, const weir_record *record, we
     return !fault;
 }
 
-static bool set_group(struct wr_source *source, const char *group)
+const char *wr_source_host_put_group(struct wr_buffer *out, const struct wr_source *source, const char *group)
 {
     const struct wr_source_options *options = &source->options;
     if (!group)
         group = options->group ? options->group : source->shown.name;
-    wr_buffer_clear(&source->group);
     if (options->group_prefix)
-        wr_buffer_put_format(&source->group, "%s.", options->group_prefix);
+        wr_buffer_put_format(out, "%s.", options->group_prefix);
     if (source->scope && source->scope->group_prefix)
-        wr_buffer_put_format(&source->group, "%s.", source->scope->group_prefix);
-    wr_buffer_put_text(&source->group, group);
-    return wr_buffer_text(&source->group);
+        wr_buffer_put_format(out, "%s.", source->scope->group_prefix);
+    wr_buffer_put_text(out, group);
+    return wr_buffer_text(out);
+}
+
+static bool set_group(struct wr_source *source, const char *group)
+{
+    wr_buffer_clear(&source->group);
+    return wr_source_host_put_group(&source->group, source, group);
 }
 
 static bool has_label(const weir_label *labels, size_t count, const char *key)

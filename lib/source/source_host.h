@@ -7,6 +7,9 @@
 /* name: valid as long as the source. */
 void wr_source_host_init(struct wr_source *source, const char *name);
 
+/* Puts the group of values that come with that one; NULL: with none. Returns it, or NULL if out of memory. */
+const char *wr_source_host_put_group(struct wr_buffer *out, const struct wr_source *source, const char *group);
+
 /* [source] Sleeps, at most for timeout_ns (WR_NEVER: no limit), until a stop is requested. Returns false if it
  * is. */
 bool wr_source_host_pause(struct wr_source *source, int64_t timeout_ns);

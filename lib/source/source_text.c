@@ -146,6 +146,13 @@ static const struct wr_parser_type *find_type(const struct wr_source *source, co
                                    : wr_parser_type_at((size_t)source->options.parse);
 }
 
+bool wr_source_text_has_groups(const struct wr_source *source)
+{
+    if (!(source->type->is.flags & WEIR_SOURCE_PARSES))
+        return false;
+    return wr_parser_type_has_groups(find_type(source, NULL), wr_source_options_parser(&source->options).split);
+}
+
 static weir_text *begin_with(const weir_host *host, const char *where, const weir_text_options *given)
 {
     struct wr_source *source = (struct wr_source *)host; /* shown is its first member */

@@ -385,8 +385,8 @@ def weir_check_warns_of_sources_that_read_from_one_place(folder):
 
 @case
 def weir_check_warns_of_values_that_come_back_to_their_source(folder):
-    pairs = [("to", {"type": "statsd"}, {"type": "socket", "to": "udp://localhost:8125", "format": "statsd"}),
-             ("path", {"type": "fifo", "path": "p"}, {"type": "fifo", "path": folder + "/p"}),
+    pairs = [("to", {"type": "statsd", "split": "first"}, {"type": "socket", "to": "udp://localhost:8125", "format": "statsd"}),
+             ("path", {"type": "fifo", "path": "p", "parse": "auto"}, {"type": "fifo", "path": folder + "/p"}),
              ("url", {"type": "http", "listen": "127.0.0.1:9000"}, {"type": "http", "url": "http://localhost:9000/v1/values"}),
              ("to", {"type": "forward", "listen": ["unix:/run/f"]}, {"type": "forward", "to": "unix:/run/f"}),
              (None, {"type": "forward"}, {"type": "forward"})]
@@ -416,6 +416,23 @@ def weir_check_warns_of_sources_without_a_route(folder):
     for group, warns in (("a", True), ("far", False), ("far.away.b", False), ("far.awa", True), ("weir", True), ("*", False)):
         expected = ([": sources.any" + far[13:]] if group == "weir" else []) + ([far] if warns else [])
         assert_warnings(folder, {"sources": sources, "groups": {group: "null"}}, *expected)
+
+
+@case
+def weir_check_warns_of_sources_whose_only_group_has_no_route(folder):
+    words = "no route is for a group that its values can have, so none is delivered"
+    one_group = [{"type": "statsd"}, {"type": "stdin", "parse": "graphite"}, {"type": "stdin", "parse": "bai"}, {"type": "system", "group": "s"},
+                 {"type": "fifo", "path": "p", "parse": "prometheus"}, {"type": "process", "group": "s"},
+                 {"type": "file", "path": "p", "parse": "patterns", "patterns": [{"name": "x", "pattern": "x=(\\d+)"}]}]
+    any_group = [{"type": "statsd", "split": "last"}, {"type": "stdin"}, {"type": "stdin", "parse": "csv"}, {"type": "forward"},
+                 {"type": "stdin", "parse": "influx"}]
+    for options, routes in (({}, ["s", "*"]), ({"group": "a.b"}, ["a.b", "a"]), ({"group": "b", "group_prefix": "a"}, ["a.b", "a"])):
+        for source in one_group + any_group:
+            config = {"sources": {"s": {**source, **options}}, "groups": {"a.c": "null", "sss": "null"}}
+            assert_warnings(folder, config, *([f": sources.s: {words}"] if source in one_group else []))
+            for route in routes:
+                config["groups"] = {route: "null"}
+                assert_warnings(folder, config)
 
 
 @case

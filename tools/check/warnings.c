@@ -11,6 +11,8 @@
 #include "place.h"
 #include "routes.h"
 #include "source/source.h"
+#include "source/source_host.h"
+#include "source/source_text.h"
 #include "text/buffer.h"
 #include "text/error.h"
 
@@ -105,12 +107,28 @@ static bool is_below(const char *group, const char *prefix)
     return strncmp(group, prefix, length) == 0 && group[length] == '.';
 }
 
-/* Calls visit for each route that may be that of a value of the source: values may come with any group, which
- * the source's prefix precedes. Returns whether there is one. */
+/* As visit_routes, of a source all of whose values have one group. */
+static bool visit_route_of_group(const struct wr_config *config, const struct wr_source *source,
+                                 routes_visit_item *visit, void *ctx)
+{
+    struct wr_buffer group = {0};
+    if (!wr_source_host_put_group(&group, source, NULL))
+        command_out_of_memory();
+    const struct wr_config_route *route = wr_config_find_route(config, group.data, false);
+    if (route && visit)
+        routes_visit(config, route, visit, ctx);
+    wr_buffer_fini(&group);
+    return route;
+}
+
+/* Calls visit for each route that may be that of a value of the source: if values may come with any group, the
+ * source's prefix precedes it. Returns whether there is one. */
 static bool visit_routes(const struct wr_config *config, const struct wr_source *source,
                          routes_visit_item *visit, void *ctx)
 {
     bool found = false;
+    if (source->type->is.flags & WEIR_SOURCE_UNGROUPED && !wr_source_text_has_groups(source))
+        return visit_route_of_group(config, source, visit, ctx);
     const char *prefix = source->options.group_prefix;
     const struct wr_config_route *of_prefix = prefix ? wr_config_find_route(config, prefix, false) : NULL;
     for (size_t i = 0; i < config->route_count; i++) {

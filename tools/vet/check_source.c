@@ -24,7 +24,7 @@ void vet_check_source_type(const struct vet_subject *subject)
     const weir_source_type *type = &vet_specimen_type(subject)->is;
     const struct wr_options_table common = wr_source_options_table(type->flags & WEIR_SOURCE_PARSES);
     vet_check_line("its summary", type->summary);
-    if (type->flags & ~(uint32_t)(WEIR_SOURCE_PARSES | WEIR_SOURCE_MEASURES))
+    if (type->flags & ~(uint32_t)(WEIR_SOURCE_PARSES | WEIR_SOURCE_MEASURES | WEIR_SOURCE_UNGROUPED))
         vet_fail("its flags 0x%x have unknown bits; allowed: WEIR_SOURCE_*", type->flags);
     if (type->close && !type->open)
         vet_fail("it has close, but no open");
