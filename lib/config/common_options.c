@@ -40,9 +40,11 @@ static const weir_option rows[] = {
                     "longer; 0s: it gets "
                     "the values",
                     struct wr_common_options, aggregate_ns),
-    WEIR_OPTION_ROW("aggregate_series", INT, 0, "10000", "1..1000000",
-                    "\"aggregate\": of how many series; values of further ones are dropped",
-                    struct wr_common_options, aggregate_series),
+    WEIR_OPTION_ROW(
+        "aggregate_series", INT, 0, "100000", "1..10000000",
+        "\"aggregate\": of how many series, each part of a summary being one; values of further ones "
+        "are dropped",
+        struct wr_common_options, aggregate_series),
     WEIR_OPTION_ROW("percentiles", LIST, 0, "50,90,99,99.9", "0..100",
                     "\"aggregate\": which ones are delivered, above 0 and below 100", struct wr_common_options,
                     percentiles),
@@ -122,6 +124,7 @@ struct wr_lane_settings wr_common_options_settings(const struct wr_common_option
         .sync = common_options->delivery == 1 && !sums,
         .aggregate_ns = common_options->aggregate_ns,
         .aggregate_series = (uint32_t)common_options->aggregate_series,
+        .percentiles = (uint32_t)common_options->percentiles.count,
         .spool_limit = common_options->spool ? (uint64_t)common_options->spool_limit : 0,
     };
 }

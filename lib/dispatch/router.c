@@ -79,7 +79,11 @@ static bool get_lane(struct builder *b, const char *handler, struct wr_feed_lane
     *entry = &router->lanes[router->lane_count++];
     **entry = (struct wr_feed_lane){
         .lane = lane, .sync = settings.sync, .wanted = settings.spool_limit || settings.opens_early};
-    (*entry)->summing = (struct wr_summing){settings.aggregate_ns, settings.aggregate_series};
+    (*entry)->summing = (struct wr_summing){
+        .every_ns = settings.aggregate_ns,
+        .parts = settings.aggregate_series,
+        .percentiles = settings.percentiles,
+    };
     (*entry)->summer = settings.aggregate_ns ? wr_lane_summer(lane) : NULL;
     router->sums |= (*entry)->summer != NULL;
     return true;

@@ -55,7 +55,9 @@ struct wr_summer {
     struct wr_registry *registry;
     struct sum *sums;
     uint32_t count, room;
-    uint32_t *by_series; /* place in sums, plus 1 */
+    uint32_t distributed; /* sums that have percentiles */
+    uint64_t further;     /* parts of all, beside the first of each and percentiles */
+    uint32_t *by_series;  /* place in sums, plus 1 */
     uint32_t by_series_room;
     uint32_t declared;      /* series below this were looked at by wr_summer_next_declared */
     uint64_t redefinitions; /* of the registry, when adopt_declarations was called last */
@@ -157,11 +159,34 @@ static void free_buckets(struct wr_summer *summer, struct sum *sum)
     sum->bucket_count = 0;
 }
 
+/* As handler/parts makes them. number: 1 or -1. */
+static void count_parts(struct wr_summer *summer, const struct sum *sum, int number)
+{
+    if (sum->kind != WEIR_VALUE && sum->kind != WEIR_HISTOGRAM)
+        return;
+    size_t further = sum->kind == WEIR_VALUE ? 4 : 3 + sum->bucket_count;
+    summer->distributed += (uint32_t)number;
+    summer->further += (uint64_t)number * further;
+}
+
+static bool is_full(const struct wr_summer *summer, const struct wr_summing *summing)
+{
+    uint64_t percentiles = (uint64_t)summer->distributed * summing->percentiles;
+    return summer->count + summer->further + percentiles >= summing->parts;
+}
+
 static void set_kind(struct wr_summer *summer, struct sum *sum, const struct weir_metric *metric)
 {
     sum->kind = kind_of(metric);
     if (sum->kind == WEIR_HISTOGRAM)
         make_buckets(summer, sum, metric);
+    count_parts(summer, sum, 1);
+}
+
+static void unset_kind(struct wr_summer *summer, struct sum *sum)
+{
+    count_parts(summer, sum, -1);
+    free_buckets(summer, sum);
 }
 
 /* Returns NULL without memory. */
@@ -179,7 +204,7 @@ static struct sum *add_sum(struct wr_summer *summer, uint32_t series)
 static void remove_sum(struct wr_summer *summer, struct sum *sum)
 {
     struct sum *last = &summer->sums[--summer->count];
-    free_buckets(summer, sum);
+    unset_kind(summer, sum);
     wr_sketch_fini(&sum->sketch);
     summer->by_series[sum->series] = 0;
     if (sum == last)
@@ -226,7 +251,7 @@ void wr_summer_declare(struct wr_summer *summer, const struct wr_summing *summin
     struct sum *sum = find(summer, series);
     if (sum)
         sum->unrouted = !routed;
-    else if (routed && summer->count < summing->series &&
+    else if (routed && !is_full(summer, summing) &&
              (kind_of(wr_registry_series(summer->registry, series)) != WEIR_GAUGE ||
               is_level_known(summer, series)))
         add_sum(summer, series);
@@ -357,7 +382,7 @@ static inline struct sum *get_sum(struct wr_summer *summer, const struct wr_summ
     if (WR_LIKELY(sum && !sum->has_ended))
         return sum;
     *failed = WR_SUMMED_BEYOND_LIMIT;
-    if (!sum && summer->count >= summing->series)
+    if (!sum && is_full(summer, summing))
         return NULL;
     *failed = WR_SUMMED_NO_MEMORY;
     return begin_sum(summer, sum, series);
@@ -416,7 +441,7 @@ void wr_summer_take_over(struct wr_summer *summer, const struct wr_summing *summ
 {
     const struct sum *other = find(from, series);
     struct sum *sum = find(summer, series);
-    if (!sum && summer->count < summing->series)
+    if (!sum && !is_full(summer, summing))
         sum = add_sum(summer, series);
     if (!sum || sum->kind != other->kind || sum->bounds_check != other->bounds_check ||
         sum->bucket_count != other->bucket_count || sum->total_count >= other->total_count)
@@ -574,7 +599,7 @@ static void follow_declaration(struct wr_summer *summer, struct sum *sum)
     const struct weir_metric *metric = wr_registry_series(summer->registry, sum->series);
     if (sum->kind == kind_of(metric) && !has_other_bounds(sum, metric))
         return;
-    free_buckets(summer, sum);
+    unset_kind(summer, sum);
     set_kind(summer, sum, metric);
     clear_totals(sum);
 }

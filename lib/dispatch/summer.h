@@ -25,7 +25,9 @@ struct wr_input;
 /* Settings of the configuration. */
 struct wr_summing {
     int64_t every_ns;
-    uint32_t series; /* the most that are summed */
+    uint32_t parts; /* at most so many series are what a summary of each consists of: with so many, no further
+                       series is summed */
+    uint32_t percentiles; /* parts of each that has some */
 };
 
 /* registry: of the series. Returns NULL if out of memory. [any thread] */

@@ -45,7 +45,7 @@ struct wr_lane_settings {
     bool sync;
     uint64_t spool_limit; /* bytes; 0: no spool */
     int64_t aggregate_ns; /* the interval of summaries; 0: it takes values */
-    uint32_t aggregate_series;
+    uint32_t aggregate_series, percentiles;
     bool opens_early; /* opened also when there is nothing to deliver */
 };
 

@@ -381,7 +381,7 @@ Test(aggregate, what_is_no_number_is_dropped_and_counted)
 
 Test(aggregate, values_of_too_many_series_are_dropped_and_counted)
 {
-    configure("{\"aggregate\": \"1d\", \"aggregate_series\": 3}");
+    configure("{\"aggregate\": \"1d\", \"aggregate_series\": 27}"); /* a value has nine parts */
     for (int i = 0; i < 50; i++) {
         char name[16];
         snprintf(name, sizeof name, "n%d", i % 5);
@@ -391,6 +391,37 @@ Test(aggregate, values_of_too_many_series_are_dropped_and_counted)
     assert_ledger("capture");
     cr_assert_eq(stats_of("capture").dropped[WEIR_DROPPED_LIMIT], 20);
     cr_assert_eq(stats_of("capture").delivered, 30);
+}
+
+Test(aggregate, parts_and_buckets_count_for_the_limit_of_series)
+{
+    const double bounds[] = {1, 2};
+    const char *const names[] = {"h0", "h1", "h2"};
+    weir_metric *histograms[3];
+    configure(
+        "{\"aggregate\": \"1d\", \"percentiles\": [50, 90], \"aggregate_series\": 18}"); /* 9 parts each */
+    for (int i = 0; i < 3; i++) {
+        histograms[i] = weir_get_histogram(stream, names[i], bounds, 2);
+        weir_metric_add(histograms[i], 1);
+    }
+    weir_metric_add(weir_get_counter(stream, "c"), 1);
+    cr_assert_eq(weir_flush(-1), WEIR_ERR_DROPPED);
+    cr_assert_eq(stats_of("capture").dropped[WEIR_DROPPED_LIMIT], 2);
+    cr_assert_eq(stats_of("capture").delivered, 2);
+
+    cr_assert_eq(weir_metric_remove(histograms[0]), 0);
+    cr_assert_eq(weir_flush(-1), 0);
+    for (int i = 0; i < 9; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "c%d", i);
+        weir_metric_add(weir_get_counter(stream, name), 1);
+    }
+    cr_assert_eq(weir_flush(-1), 0);
+    weir_metric_add(histograms[2], 1);
+    cr_assert_eq(weir_flush(-1), WEIR_ERR_DROPPED);
+    cr_assert_eq(stats_of("capture").dropped[WEIR_DROPPED_LIMIT], 3);
+    cr_assert_eq(stats_of("capture").delivered, 11);
+    assert_ledger("capture");
 }
 
 Test(aggregate, a_summary_that_is_rejected_drops_all_its_values)

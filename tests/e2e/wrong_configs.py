@@ -117,7 +117,7 @@ WRONG = [
     (FILE % '"aggregate": true', None, ["true is not a duration"]),
     (FILE % '"aggregate": "1s", "delivery": "sync"', None, ['delivery cannot be used together with "aggregate"']),
     (FILE % '"aggregate": "1s", "overflow": "block"', None, ['overflow cannot be used together with "aggregate"']),
-    (FILE % '"aggregate_series": 0', None, ["0 is out of range", "1..1000000"]),
+    (FILE % '"aggregate_series": 0', None, ["0 is out of range", "1..10000000"]),
     (FILE % '"aggregate_series": "many"', None, ['"many" is not an integer']),
     (FILE % '"percentiles": 50', None, ["50 is not an array of strings"]),
     (FILE % '"percentiles": [0]', None, ["above 0 and below 100", 'got "0"']),

@@ -12,7 +12,7 @@
 #include "summary/summary.h"
 #include "text/error.h"
 
-static const struct wr_summing summing = {.every_ns = WR_NS_PER_S, .series = 100};
+static const struct wr_summing summing = {.every_ns = WR_NS_PER_S, .parts = 1000};
 static struct wr_registry registry;
 static struct wr_segment_pool pool;
 static struct wr_error error;
