@@ -48,6 +48,11 @@ static const weir_option rows[] = {
     WEIR_OPTION_ROW("percentiles", LIST, 0, "50,90,99,99.9", "0..100",
                     "\"aggregate\": which ones are delivered, above 0 and below 100", struct wr_common_options,
                     percentiles),
+    WEIR_OPTION_ROW(
+        "window", DURATION, 0, "0s", "0s..1d",
+        "\"aggregate\": of how long a time percentiles, the smallest and the largest value are; 0s: of "
+        "the interval",
+        struct wr_common_options, window_ns),
     WEIR_OPTION_ROW("optional", BOOL, 0, "false", NULL,
                     "true: the handler is left out, with a warning, if its type is not installed",
                     struct wr_common_options, optional),

@@ -176,6 +176,7 @@ static bool check_aggregate(struct wr_instance *instance, const struct sources *
             *from->error = problem;
         return false;
     }
+    instance->parts_rules.window_ns = common_options->window_ns;
     if (!common_options->aggregate_ns)
         return true;
     at = find_given(from, "aggregate");

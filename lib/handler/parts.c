@@ -62,8 +62,9 @@ struct work {
     const weir_sample *sample;
     const struct weir_metric *metric;
     struct wr_summary summary;
-    char stem[NAME_ROOM]; /* what the names of its parts begin with */
-    uint32_t event;       /* where its event begins */
+    const struct wr_sketch *values; /* for what does not add up */
+    char stem[NAME_ROOM];           /* what the names of its parts begin with */
+    uint32_t event;                 /* where its event begins */
     bool no_memory, refused;
 };
 
@@ -72,6 +73,7 @@ void wr_parts_fini(struct wr_parts *parts)
     free(parts->samples);
     free(parts->ends);
     free(parts->reading);
+    wr_windows_fini(&parts->windows);
     *parts = (struct wr_parts){0};
 }
 
@@ -165,7 +167,7 @@ static void end_event(struct work *work)
 
 static void put_distribution(struct work *work)
 {
-    const struct wr_sketch *sketch = &work->summary.sketch;
+    const struct wr_sketch *sketch = work->values;
     const struct wr_percentiles *percentiles = &work->rules->percentiles;
     if (!sketch->count)
         return;
@@ -265,7 +267,7 @@ static const char *find_longest_suffix(const struct work *work)
 {
     const struct wr_percentiles *percentiles = &work->rules->percentiles;
     const char *longest = has_buckets(work) ? ".bucket" : ".count";
-    for (size_t i = 0; work->summary.sketch.count && i < percentiles->count; i++)
+    for (size_t i = 0; work->values->count && i < percentiles->count; i++)
         if (strlen(percentiles->suffixes[i]) > strlen(longest))
             longest = percentiles->suffixes[i];
     return longest;
@@ -311,14 +313,29 @@ static bool check_parts(struct work *work)
     return true;
 }
 
-static void take_apart(struct work *work, const weir_batch *batch)
+/* Sets the values of the summary's window. Returns false if out of memory. */
+static bool add_to_window(struct work *work, const struct wr_sample_id *first)
+{
+    work->values = &work->summary.sketch;
+    if (work->summary.kind == WEIR_HISTOGRAM && wants(work, WR_WANTS_WHOLE))
+        return true;
+    const struct wr_sample_id id = wr_sample_id_behind(first, work->parts->originals);
+    work->values = wr_windows_add(&work->parts->windows, work->sample->series, &id, work->summary.end_ns,
+                                  &work->summary.sketch);
+    work->no_memory |= !work->values;
+    return work->values;
+}
+
+static void take_apart(struct work *work, const weir_batch *batch, const struct wr_sample_id *first)
 {
     struct wr_error error = {0};
     work->metric = wr_registry_series(work->registry, work->sample->series);
     work->event = work->parts->count;
     if (wr_summary_read(&work->summary, work->parts->reading, batch->notes[work->sample->note], &error)) {
-        if (check_parts(work))
+        if (add_to_window(work, first) && check_parts(work))
             put_summary(work);
+        if (work->sample->flags & WEIR_SAMPLE_ENDED)
+            wr_windows_forget(&work->parts->windows, work->sample->series);
     } else if (error.code == WEIR_ERR_MEMORY) {
         work->no_memory = true;
     } else {
@@ -366,12 +383,13 @@ enum wr_parts_result wr_parts_make(struct wr_parts *parts, const weir_batch *bat
 {
     struct work work = {.parts = parts, .registry = registry, .rules = rules};
     parts->count = parts->originals = 0;
+    parts->windows.length_ns = rules->window_ns;
     if (!has_room(parts, batch->count))
         return WR_PARTS_NO_MEMORY;
     while (parts->originals < batch->count) {
         work.sample = &batch->samples[parts->originals];
         if (work.sample->kind == WEIR_KIND_SUMMARY)
-            take_apart(&work, batch);
+            take_apart(&work, batch, first);
         else
             append(&work, work.sample);
         if (work.no_memory)

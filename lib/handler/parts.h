@@ -4,7 +4,7 @@
  * and, with a label le, NAME.bucket, which are running totals; also NAME.min, NAME.max and the percentiles of
  * the interval, such as NAME.p99_9, if there were values. A value becomes NAME.count, .sum, .min, .max, .last
  * and the percentiles, all of the interval. A format may want what came in the interval in place of totals, or
- * no buckets.
+ * no buckets. Smallest, largest and percentiles may be those of a longer time: see window.h.
  *
  * The parts of a summary are one event, but each bucket is an event of its own, as an event has one label set.
  * The series of the parts are not counted against settings.max_series.
@@ -22,6 +22,7 @@
 
 #include "registry/registry.h"
 #include "segment/origin.h"
+#include "handler/window.h"
 #include "summary/summary.h"
 
 struct wr_error;
@@ -41,6 +42,7 @@ bool wr_percentiles_read(struct wr_percentiles *percentiles, const weir_list *te
 struct wr_parts_rules {
     uint32_t wanted; /* WR_WANTS_* of the format */
     struct wr_percentiles percentiles;
+    int64_t window_ns; /* see struct wr_windows */
 };
 
 /* A sample of the original. */
@@ -60,6 +62,7 @@ struct wr_parts {
     uint32_t rejected;    /* samples of the original, some of whose parts were rejected */
     uint32_t rejected_to; /* the samples before this have been looked at for that */
     struct wr_summary_room *reading;
+    struct wr_windows windows;
 
     char origin[WR_ORIGIN_TEXT]; /* of the parts; "": none yet */
     uint64_t sequence;           /* the number of the batch's first part */

@@ -49,7 +49,7 @@ static const weir_option prometheus_option_table[] = {
     {0},
 };
 
-static const weir_default prometheus_defaults[] = {{"aggregate", "1s"}, {0}};
+static const weir_default prometheus_defaults[] = {{"aggregate", "1s"}, {"window", "1m"}, {0}};
 
 struct prometheus {
     const weir_host *host;

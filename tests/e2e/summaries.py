@@ -6,7 +6,8 @@ import os
 import re
 import socket
 
-from harness import ADDER, BUILD, WEIR, assert_ledgers, await_day, case, lines_of, main, run, skip_fork_under_sanitizers, without_waits
+from fifos import ScriptedApp
+from harness import ADDER, BUILD, WEIR, assert_handler_ledger, assert_ledgers, await_day, case, lines_of, main, run, skip_fork_under_sanitizers, without_waits
 
 FORMATTED = ["requests=1", "requests=2", "open=-5", "took=3", "took=60", "loss=0.5"]
 METRICS = {"*": {"requests": "counter", "open": "gauge", "took": {"instrument": "histogram", "unit": "ms", "buckets": [5, 75.5]}}}
@@ -80,6 +81,29 @@ def count_and_sum_are_exact_and_percentiles_within_1_percent(folder):
     for name, quantile in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99_9", 0.999)):
         exact = int(quantile * (count - 1))
         assert abs(parts["t0." + name] - exact) <= 0.01 * exact, (name, parts)
+
+
+@case
+def a_window_has_the_values_of_earlier_intervals(folder):
+    found = {}
+    for window in ("0s", "1d"):
+        out = os.path.join(folder, window)
+        app = ScriptedApp({**to_file(out, window=window, percentiles=[50]), "metrics": METRICS}, folder)
+        for values in ([1000, 1000], [1], []):
+            for value in values:
+                app.do("add", "took", value)
+                app.do("add", "loss", value)
+            assert app.do("flush", -1)["code"] == 0
+        stats = app.do("ledger", "out")
+        assert_handler_ledger(stats)
+        assert stats["delivered"] == 6, stats
+        app.end()
+        found[window] = {name: values_of(out, name) for name in ("took.max", "took.min", "loss.max", "loss.count", "loss.sum", "loss.last")}
+        median = values_of(out, "loss.p50")
+        assert [round(value / 1000) for value in median] == ([1, 0] if window == "0s" else [1, 1]), median
+    last = {"loss.count": [2, 1], "loss.sum": [2000, 1], "loss.last": [1000, 1]}
+    assert found["0s"] == {"took.max": [1000, 1], "took.min": [1000, 1], "loss.max": [1000, 1], **last}, found
+    assert found["1d"] == {"took.max": [1000] * 4, "took.min": [1000, 1, 1, 1], "loss.max": [1000, 1000], **last}, found
 
 
 @case

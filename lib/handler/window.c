@@ -1,0 +1,152 @@
+#include "handler/window.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/array.h"
+
+enum { STEPS = 4, SKETCHES = STEPS + 1 /* the one that is not complete */ };
+
+/* Of one series. */
+struct wr_window {
+    uint32_t series;
+    int64_t step;                        /* the number of the latest, since 1970 */
+    struct wr_sample_id since;           /* the summary before which it was empty */
+    struct wr_sketch sketches[SKETCHES]; /* of a step: at its number modulo SKETCHES */
+};
+
+static void fini(struct wr_window *window)
+{
+    for (int i = 0; i < SKETCHES; i++)
+        wr_sketch_fini(&window->sketches[i]);
+}
+
+void wr_windows_fini(struct wr_windows *windows)
+{
+    for (uint32_t i = 0; i < windows->count; i++)
+        fini(&windows->items[i]);
+    free(windows->items);
+    free(windows->by_series);
+    wr_sketch_fini(&windows->all);
+    *windows = (struct wr_windows){0};
+}
+
+/* ---- Series ---------------------------------------------------------------------------------- */
+
+static struct wr_window *find(const struct wr_windows *windows, uint32_t series)
+{
+    uint32_t place = series < windows->by_series_room ? windows->by_series[series] : 0;
+    return place ? &windows->items[place - 1] : NULL;
+}
+
+/* NULL: out of memory. */
+static struct wr_window *add(struct wr_windows *windows, uint32_t series, int64_t step)
+{
+    uint32_t *by_series =
+        wr_array_reserve(windows->by_series, &windows->by_series_room, series + 1, sizeof *by_series);
+    if (!by_series)
+        return NULL;
+    windows->by_series = by_series;
+    struct wr_window *items =
+        wr_array_reserve(windows->items, &windows->room, windows->count + 1, sizeof *items);
+    if (!items)
+        return NULL;
+    windows->items = items;
+    items[windows->count] = (struct wr_window){.series = series, .step = step};
+    by_series[series] = ++windows->count;
+    return &items[windows->count - 1];
+}
+
+void wr_windows_forget(struct wr_windows *windows, uint32_t series)
+{
+    struct wr_window *window = find(windows, series);
+    if (!window)
+        return;
+    fini(window);
+    windows->by_series[series] = 0;
+    struct wr_window *last = &windows->items[--windows->count];
+    if (window == last)
+        return;
+    *window = *last;
+    windows->by_series[window->series] = (uint32_t)(window - windows->items) + 1;
+}
+
+/* ---- Time ------------------------------------------------------------------------------------ */
+
+static int64_t step_of(const struct wr_windows *windows, int64_t time_ns)
+{
+    int64_t length_ns = windows->length_ns / STEPS;
+    return time_ns / (length_ns ? length_ns : 1);
+}
+
+/* Removes what is older than the window. A clock that was set back by more than the window begins it anew; by
+ * less, and the latest step goes on. */
+static void advance(struct wr_window *window, int64_t step)
+{
+    bool is_far = step - window->step > STEPS || window->step - step > STEPS;
+    int64_t cleared = is_far ? SKETCHES : step - window->step;
+    for (int64_t i = 0; i < cleared; i++)
+        wr_sketch_clear(&window->sketches[(step - i) % SKETCHES]);
+    if (cleared > 0)
+        window->step = step;
+}
+
+/* Once in a window: frees those that hold nothing any more, as their series have no summaries. */
+static void sweep(struct wr_windows *windows, int64_t now_ns)
+{
+    int64_t step = step_of(windows, now_ns);
+    if (now_ns - windows->swept_ns < windows->length_ns && now_ns >= windows->swept_ns)
+        return;
+    windows->swept_ns = now_ns;
+    for (uint32_t i = windows->count; i-- > 0;)
+        if (step - windows->items[i].step > STEPS)
+            wr_windows_forget(windows, windows->items[i].series);
+}
+
+/* ---- Adding ---------------------------------------------------------------------------------- */
+
+static bool is_before(const struct wr_sample_id *id, const struct wr_sample_id *other)
+{
+    return wr_origin_equal(&id->origin, &other->origin) && id->sequence < other->sequence;
+}
+
+static bool was_added(const struct wr_windows *windows, const struct wr_sample_id *id)
+{
+    return is_before(id, &windows->next);
+}
+
+static const struct wr_sketch *merge(struct wr_windows *windows, const struct wr_window *window)
+{
+    wr_sketch_clear(&windows->all);
+    for (int i = 0; i < SKETCHES; i++)
+        if (window->sketches[i].count && !wr_sketch_merge(&windows->all, &window->sketches[i]))
+            return NULL;
+    return &windows->all;
+}
+
+const struct wr_sketch *wr_windows_add(struct wr_windows *windows, uint32_t series,
+                                       const struct wr_sample_id *id, int64_t end_ns,
+                                       const struct wr_sketch *interval)
+{
+    if (!windows->length_ns)
+        return interval;
+    sweep(windows, end_ns);
+    int64_t step = step_of(windows, end_ns);
+    struct wr_window *window = find(windows, series);
+    if (was_added(windows, id))
+        return window && !is_before(id, &window->since) ? merge(windows, window) : interval;
+    if (!window && !interval->count)
+        return interval;
+    if (!window)
+        window = add(windows, series, step);
+    if (!window)
+        return NULL;
+    advance(window, step);
+    if (!wr_sketch_merge(&window->sketches[window->step % SKETCHES], interval))
+        return NULL;
+    windows->next = wr_sample_id_behind(id, 1);
+    const struct wr_sketch *all = merge(windows, window);
+    if (all && !(all->count - interval->count)) /* else a second try would find what comes later */
+        window->since = all->count ? *id : windows->next;
+    return all;
+}
