@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import re
+import shlex
 import shutil
 import socket
 import sqlite3
@@ -18,6 +19,7 @@ from installed import environment_of, install, pkg_config
 from harness import ADDER, SANITIZED, SOURCE, WEIR, Skip, assert_ledgers, case, main, wait_for, without_waits
 from peers import PostgreSQL
 
+CXX = shlex.split(os.environ.get("WEIR_TEST_CXX", "c++"))
 REJECTED = 1  # in "dropped"
 FACTOR = float(os.environ.get("WEIR_TEST_FACTOR", "1"))  # 12.5: a million values
 
@@ -165,6 +167,122 @@ def the_handler_in_cxx_writes_whole_events(folder):
                config={**config, "settings": {"shutdown_timeout": "1s"}, "handlers": {"csv": {"type": "cxx_handler", "path": "/dev/full"}}})
     assert_ledgers(json.loads(done.stdout))
     assert "write /dev/full: No space left on device" in done.stderr and "10 dropped" in done.stderr, done.stderr
+
+
+THROWING = """
+#include <fcntl.h>
+#include <stdexcept>
+#include <weir/handler.hpp>
+
+enum { REFUSED, REFUSED_ALL, OPEN, EMIT, ODD, MEMORY, SETTLED, DROP, REJECTED, FAILED, CLOSE, NONE };
+struct ThrowerOptions { const char *path; int64_t mode; };
+const weir_option rows[] = {
+    WEIR_OPTION_ROW("path", PATH, WEIR_OPTION_REQUIRED, nullptr, nullptr, "the file", ThrowerOptions, path),
+    WEIR_OPTION_ROW("mode", ENUM, 0, "none", "refused|refused_all|open|emit|odd|memory|settled|drop|rejected|failed|close|none", "what is thrown, once",
+                    ThrowerOptions, mode),
+    weir_option(),
+};
+class Thrower {
+public:
+    typedef ThrowerOptions Options;
+    Thrower(const weir_host &, const Options &options) : options_(options)
+    {
+        if (options.mode == REFUSED)
+            throw weir::refusal("mode", "\\"refused\\" is not wanted");
+        if (options.mode == REFUSED_ALL)
+            throw std::runtime_error("no such device");
+    }
+    void open()
+    {
+        file_.reset(::open(options_.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+        if (options_.mode == OPEN && !has_thrown_++)
+            throw weir::reopen("the door is shut").retry_after(1);
+    }
+    void close()
+    {
+        file_.reset();
+        if (options_.mode == CLOSE)
+            throw std::runtime_error("the door is stuck");
+    }
+    void abandon() noexcept { ::close(file_.get()); }
+    std::string probe(int64_t) { return options_.mode == NONE ? "it is quiet" : throw weir::failed("nobody is there"); }
+    void emit(weir::batch &batch)
+    {
+        if (options_.mode == EMIT && !has_thrown_++)
+            throw weir::retry("not now").error(-11);
+        if (options_.mode == ODD && !has_thrown_++)
+            throw 7;
+        if (options_.mode == MEMORY && !has_thrown_++)
+            throw std::bad_alloc();
+        for (const weir_sample &sample : batch) {
+            uint32_t index = static_cast<uint32_t>(&sample - batch.begin());
+            if (options_.mode == SETTLED && index == 4 && !has_thrown_++) {
+                batch.settle(4);
+                throw std::runtime_error("torn");
+            }
+            if (options_.mode == DROP && index == 4) {
+                batch.settle(4);
+                throw weir::drop("no more of these");
+            }
+            if (options_.mode == REJECTED && index == 6) {
+                batch.settle(batch.size(), batch.size() - 6);
+                return;
+            }
+            if (options_.mode == FAILED)
+                throw weir::failed("never again");
+            std::string line = std::to_string(static_cast<int>(sample.value.f64)) + "\\n";
+            if (::write(file_.get(), line.data(), line.size()) < 0)
+                throw weir::reopen("write");
+        }
+    }
+private:
+    const Options &options_;
+    weir::descriptor file_;
+    int has_thrown_ = 0;
+};
+const weir_handler_type *weir_handler_type_at(uint32_t index)
+{
+    static const weir_handler_type type = weir::handler_type<Thrower>("thrower", "throws", rows);
+    return index == 0 ? &type : nullptr;
+}
+"""
+
+
+@case
+def what_a_handler_in_cxx_throws_is_its_outcome(folder):
+    place, env = build(folder, "cxx_handler")
+    os.remove(os.path.join(place, "cxx_handler.so"))
+    with open(os.path.join(place, "thrower.cc"), "w", encoding="utf-8") as file:
+        file.write(THROWING)
+    flags = pkg_config(installed(), "--cflags")
+    subprocess.run([*CXX, "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", *flags, "-fPIC", "-shared", "-fvisibility=hidden",
+                    "-o", os.path.join(place, "thrower.so"), os.path.join(place, "thrower.cc")], check=True, env=env)
+
+    def config_of(mode):
+        handler = {"type": "thrower", "path": os.path.join(folder, mode), "mode": mode, "retry_min": "1ms", "batch": 10, "linger": "1m"}
+        return {"handlers": {"h": handler}, "groups": {"*": "h"}}
+
+    for mode, words in (("refused", 'h.mode: "refused" is not wanted'), ("refused_all", "handlers.h: no such device")):
+        done = run(env, WEIR, "check", config=config_of(mode))
+        assert done.returncode == 1 and words in done.stdout + done.stderr, (mode, done)
+    for mode, words, code in (("none", "it is quiet", 0), ("open", "nobody is there", 1)):
+        done = run(env, WEIR, "check", "--open", config=config_of(mode))
+        assert done.returncode == code and words in done.stdout + done.stderr, (mode, done)
+
+    everything = list(range(10))
+    for mode, words, written, rejected in (
+            ("open", "the door is shut", everything, 0), ("emit", "not now", everything, 0),
+            ("odd", "an exception that is no std::exception", everything, 0), ("memory", "out of memory", everything, 0),
+            ("settled", "torn", everything, 0), ("drop", "no more of these", everything[:4], 6), ("rejected", "", everything[:6], 4),
+            ("failed", "never again", [], 10), ("close", "close: the door is stuck", everything, 0), ("none", "", everything, 0)):
+        done = run(env, ADDER, "-n", 10, "-f", -1, "-H", "h", config=config_of(mode))
+        report = json.loads(done.stdout)
+        assert_ledgers(report)
+        stats = report["handlers"]["h"]
+        with open(os.path.join(folder, mode), encoding="utf-8") as file:
+            found = [int(line) for line in file]
+        assert found == written and stats["delivered"] == len(written) and sum(stats["dropped"]) == rejected, (mode, found, stats)
+        assert words in done.stderr, (mode, done.stderr)
 
 
 # ---- PostgreSQL -------------------------------------------------------------------------------------------------

@@ -36,6 +36,13 @@ def public_headers_compile_alone_as_c_and_as_cxx(folder):
 
 
 @case
+def the_cxx_header_compiles_alone(folder):
+    text = "#include <weir/handler.hpp>\n#include <weir/handler.hpp>\nextern int something;\n"
+    for standard in ("c++11", "c++14", "c++17", "c++20"):
+        compile_text(CXX, text, ".cc", folder, f"-std={standard}", *STRICT, "-Wold-style-cast", *INCLUDE)
+
+
+@case
 def public_headers_can_be_included_in_any_order(folder):
     for order in itertools.permutations(("weir", "handler", "testing", "options")):
         text = "".join(f"#include <weir/{name}.h>\n" for name in order)
