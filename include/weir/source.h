@@ -346,13 +346,16 @@ typedef struct weir_source_outcome {
 
 /* Bits of weir_source_type.flags. Others are ignored. */
 enum {
-    WEIR_SOURCE_PARSES = 1u << 0,    /* it reads text: it has the options of parsers, and the service */
-    WEIR_SOURCE_MEASURES = 1u << 1,  /* its values are made here, such as measurements of this machine:
-                                        settings.labels apply to them, as to those of the program itself. Without
-                                        it they came from elsewhere, and settings.labels do not */
-    WEIR_SOURCE_UNGROUPED = 1u << 2, /* it gives neither a weir_record a group nor a text a group_prefix, so
-                                        that its options and its texts alone say which groups its values have.
-                                        `weir check` then knows them */
+    /* It reads text: it has the options of parsers, and the service. */
+    WEIR_SOURCE_PARSES = 1u << 0,
+
+    /* Its values are made here, such as measurements of this machine: settings.labels apply to them, as to
+     * those of the program itself. Without it they came from elsewhere, and settings.labels do not. */
+    WEIR_SOURCE_MEASURES = 1u << 1,
+
+    /* It gives neither a weir_record a group nor a text a group_prefix, so that its options and its texts alone
+     * say which groups its values have. `weir check` then knows them. */
+    WEIR_SOURCE_UNGROUPED = 1u << 2,
 };
 
 /* A source type: its name, its options, and its callbacks. Constant and valid until the process ends. Callbacks
