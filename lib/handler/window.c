@@ -28,7 +28,7 @@ void wr_windows_fini(struct wr_windows *windows)
     free(windows->items);
     free(windows->by_series);
     wr_sketch_fini(&windows->all);
-    *windows = (struct wr_windows){0};
+    *windows = (struct wr_windows){.length_ns = windows->length_ns};
 }
 
 /* ---- Series ---------------------------------------------------------------------------------- */
@@ -76,7 +76,7 @@ void wr_windows_forget(struct wr_windows *windows, uint32_t series)
 static int64_t step_of(const struct wr_windows *windows, int64_t time_ns)
 {
     int64_t length_ns = windows->length_ns / STEPS;
-    return time_ns / (length_ns ? length_ns : 1);
+    return time_ns > 0 ? time_ns / (length_ns ? length_ns : 1) : 0;
 }
 
 /* Removes what is older than the window. A clock that was set back by more than the window begins it anew; by
@@ -86,18 +86,17 @@ static void advance(struct wr_window *window, int64_t step)
     bool is_far = step - window->step > STEPS || window->step - step > STEPS;
     int64_t cleared = is_far ? SKETCHES : step - window->step;
     for (int64_t i = 0; i < cleared; i++)
-        wr_sketch_clear(&window->sketches[(step - i) % SKETCHES]);
+        wr_sketch_clear(&window->sketches[(step + SKETCHES - i) % SKETCHES]);
     if (cleared > 0)
         window->step = step;
 }
 
 /* Once in a window: frees those that hold nothing any more, as their series have no summaries. */
-static void sweep(struct wr_windows *windows, int64_t now_ns)
+static void sweep(struct wr_windows *windows, int64_t step)
 {
-    int64_t step = step_of(windows, now_ns);
-    if (now_ns - windows->swept_ns < windows->length_ns && now_ns >= windows->swept_ns)
+    if (step >= windows->swept && step - windows->swept < STEPS)
         return;
-    windows->swept_ns = now_ns;
+    windows->swept = step;
     for (uint32_t i = windows->count; i-- > 0;)
         if (step - windows->items[i].step > STEPS)
             wr_windows_forget(windows, windows->items[i].series);
@@ -108,6 +107,15 @@ static void sweep(struct wr_windows *windows, int64_t now_ns)
 static bool is_before(const struct wr_sample_id *id, const struct wr_sample_id *other)
 {
     return wr_origin_equal(&id->origin, &other->origin) && id->sequence < other->sequence;
+}
+
+/* Summaries of an earlier process, which come from a spool, and those of a parent have ended: what follows is
+ * of another process. */
+static void follow_origin(struct wr_windows *windows, const struct wr_origin *origin)
+{
+    if (!wr_origin_equal(&windows->next.origin, origin))
+        wr_windows_fini(windows);
+    windows->next.origin = *origin;
 }
 
 static bool was_added(const struct wr_windows *windows, const struct wr_sample_id *id)
@@ -130,8 +138,9 @@ const struct wr_sketch *wr_windows_add(struct wr_windows *windows, uint32_t seri
 {
     if (!windows->length_ns)
         return interval;
-    sweep(windows, end_ns);
+    follow_origin(windows, &id->origin);
     int64_t step = step_of(windows, end_ns);
+    sweep(windows, step);
     struct wr_window *window = find(windows, series);
     if (was_added(windows, id))
         return window && !is_before(id, &window->since) ? merge(windows, window) : interval;

@@ -117,6 +117,28 @@ Test(window, a_clock_that_is_set_far_back_begins_it_anew)
     expect(add(BEGIN - 10 * LENGTH + 1, 7), 2, 6, 7);
 }
 
+Test(window, a_clock_near_its_beginning_is_no_matter)
+{
+    windows.length_ns = 4 * STEP;
+    add(-1000, 5);
+    expect(add(0, 6), 2, 5, 6);
+    for (int64_t step = 1; step <= 4; step++)
+        cr_assert_eq(add(step * STEP, 7).min, 5);
+    expect(add(5 * STEP, 7), 5, 7, 7);
+    expect(add(100 * LENGTH, 8), 1, 8, 8);
+    expect(add(0, 9), 1, 9, 9);
+    expect(add(INT64_MAX, 10), 1, 10, 10);
+    expect(add(INT64_MIN, 11), 1, 11, 11);
+}
+
+Test(window, summaries_of_another_process_begin_anew)
+{
+    add(BEGIN, 5);
+    next.origin = wr_origin_new();
+    expect(add(BEGIN + 1, 7), 1, 7, 7);
+    expect(add(BEGIN + 2, 8), 2, 7, 8);
+}
+
 Test(window, series_have_windows_of_their_own)
 {
     for (uint32_t series = 0; series < 100; series++) {
