@@ -12,7 +12,7 @@ import subprocess
 import threading
 
 from installed import environment_of, install
-from harness import BUILD, SOURCE, WEIR, Skip, case, lines_of, main, run, skip_fork_under_sanitizers, start, wait_for, without_waits
+from harness import BUILD, SOURCE, WEIR, Skip, await_day, case, lines_of, main, run, skip_fork_under_sanitizers, start, wait_for, without_waits
 
 SCAN_CONFIG = os.path.join(SOURCE, "examples", "config", "scan.json")
 CONSOLE_LINE = r"\[\d{10}\.\d{6}\]\[([^]]+)\]: ([^=]+)=(\S+)( \{.*\})?"
@@ -60,7 +60,7 @@ def turns_printed(ended):
 def every_example_has_a_case_here():
     names = {os.path.relpath(path, os.path.join(SOURCE, "examples")) for pattern in ("*.c", "*.cc", "library/*")
              for path in glob.glob(os.path.join(SOURCE, "examples", pattern))}
-    assert names == {"first_metric.c", "scan.c", "prefork.c", "reload.c", "signals.c", "server.c", "batch.c", "count.c", "time.c", "level.c", "collect.c", "requests.c", "scope.cc",
+    assert names == {"first_metric.c", "scan.c", "prefork.c", "reload.c", "signals.c", "server.c", "batch.c", "count.c", "time.c", "level.c", "collect.c", "requests.c", "sessions.c", "scope.cc",
                      "library/lru.c", "library/lru.h", "library/host.c"}, names
 
 
@@ -370,6 +370,24 @@ def level_shows_waiting_jobs_and_busy_workers(folder):
     busy = values_of(out, "workers.busy")
     assert len(busy) == 80 and min(busy) == 0 and 1 <= max(busy) <= 3, busy
     assert run(program("level"), 0).returncode == 2 and run(program("level")).returncode == 0
+
+
+@case
+def sessions_give_back_their_places_when_they_end(folder):
+    out = os.path.join(folder, "out")
+    await_day()
+    config = {"settings": {"max_series_per_name": 2}, "groups": {"*": "out"},
+              "handlers": {"out": {"type": "file", "path": out, "format": "json", "aggregate": "1d", "block_timeout": "1m"}}}
+    done = run(program("sessions"), 30, 4, WEIR_CONFIG=config, WEIR_LOG="info")
+    counts = {what: int(count) for count, what in re.findall(r"(\d+) (\w+)", re.search('ledger: handler "out": (.*)', done.stderr)[1])}
+    assert done.returncode == 0 and "overflow" not in done.stderr, done.stderr
+    assert counts["offered"] == counts["delivered"] == 30 * 8 + 60, done.stderr
+    records = records_of(out)
+    messages = {record["labels"]["session"]: record["value"] for record in records if record["name"] == "messages"}
+    waiting = {record["labels"]["session"]: record["value"] for record in records if record["name"] == "waiting"}
+    assert messages == {f"s{number}": 4 for number in range(30)} and waiting == dict.fromkeys(messages, 1), records
+    assert [record["value"] for record in records if record["name"] == "sessions"][-1] == 0, records
+    assert run(program("sessions"), -1).returncode == 2
 
 
 @case
