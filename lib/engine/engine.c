@@ -281,7 +281,8 @@ void wr_engine_log_overflow(struct wr_engine *engine)
     wr_log_write(
         engine->log, WEIR_LOG_WARNING,
         "settings.max_series (%u) is reached, first by group \"%s\": in each group, values of new names "
-        "go to the series \"weir_overflow\"",
+        "go to the series \"weir_overflow\", those of new label sets to that with the label "
+        "weir_overflow=\"true\"",
         atomic_load(&engine->registry->max), group->name);
 }
 

@@ -103,6 +103,12 @@ bool wr_registry_count_one(struct wr_registry *registry)
     return true;
 }
 
+void wr_registry_note_full(struct wr_registry *registry, struct wr_group *group)
+{
+    struct wr_group *none = NULL;
+    atomic_compare_exchange_strong(&registry->first_overflow, &none, group);
+}
+
 const char *wr_registry_copy_text(struct wr_registry *registry, const char *text)
 {
     size_t size = strlen(text) + 1;

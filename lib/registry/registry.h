@@ -199,6 +199,9 @@ void wr_registry_unlock(struct wr_registry *registry, const sigset_t *signals);
  */
 bool wr_registry_count_one(struct wr_registry *registry);
 
+/* Notes that a group has had no room, for the message about it. */
+void wr_registry_note_full(struct wr_registry *registry, struct wr_group *group);
+
 /* [any thread] Whether settings.max_series is reached. */
 bool wr_registry_is_full(const struct wr_registry *registry);
 

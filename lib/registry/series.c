@@ -26,8 +26,7 @@ struct weir_metric *wr_series_overflow(struct wr_registry *registry, struct wr_g
         overflow = wr_registry_add_metric(registry, &key);
     if (!overflow)
         return NULL;
-    struct wr_group *none = NULL;
-    atomic_compare_exchange_strong(&registry->first_overflow, &none, group);
+    wr_registry_note_full(registry, group);
     /* release: pairs with the acquire in find_overflow */
     atomic_store_explicit(&group->overflow[is_foreign], overflow, memory_order_release);
     return overflow;

@@ -58,9 +58,11 @@ static struct weir_stream *make_labeled(struct wr_registry *registry, const stru
     struct weir_stream *stream = wr_registry_find_stream(registry, key);
     if (stream)
         return stream;
-    if (!wr_registry_count_one(registry))
-        return wr_registry_overflow_stream(registry, (struct wr_group *)key->group, key->is_foreign);
-    return wr_registry_add_stream(registry, key);
+    if (wr_registry_count_one(registry))
+        return wr_registry_add_stream(registry, key);
+    struct wr_group *group = (struct wr_group *)key->group;
+    wr_registry_note_full(registry, group);
+    return wr_registry_overflow_stream(registry, group, key->is_foreign);
 }
 
 static struct wr_group *make_group(struct wr_registry *registry, const struct wr_group_key *key,

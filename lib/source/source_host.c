@@ -433,6 +433,7 @@ static struct weir_metric *learn(struct wr_source *source, const weir_record *re
     bool refuses = !metric || atomic_load(&metric->instrument) == WR_INSTRUMENT_REFUSES;
     if (!refuses && wr_source_names_add(&source->names, metric, left, source->is_resolving)) {
         wr_series_begin(registry, metric);
+        wr_engine_log_overflow(wr_runtime_engine(source->runtime));
         if (left)
             (*left)--;
         return metric;

@@ -241,6 +241,25 @@ Test(refusals, values_by_name_beyond_max_series_are_logged_too)
     assert_ledger("capture");
 }
 
+/* The second label set takes the last place, so that the third one has none for itself. */
+Test(refusals, label_sets_beyond_max_series_are_logged_too)
+{
+    static const char config[] = "{\"settings\":{\"max_series\":5},\"groups\":{\"*\":\"capture\"}}";
+    int limit_messages = 0;
+    weir_set_log(count_overflow_words, &limit_messages);
+    cr_assert_eq(weir_configure_text(config, sizeof config - 1), 0, "%s", weir_last_error());
+    char value[32];
+    const weir_label label = {"k", value};
+    for (int i = 0; i < 9; i++) {
+        snprintf(value, sizeof value, "v%d", i);
+        cr_assert_eq(weir_add_value_labeled(weir_get_stream("g"), "n", i, &label, 1), 0);
+        cr_assert_eq(limit_messages, i >= 2, "after label set %d", i);
+    }
+    weir_flush(-1);
+    cr_assert_eq(capture_count(), 9);
+    assert_ledger("capture");
+}
+
 Test(refusals, errors_have_a_text_and_unknown_ones_too)
 {
     for (int error = 0; error >= WEIR_ERR_FIFO_NOT_CREATED; error--)

@@ -161,6 +161,19 @@ def with_strict_what_a_source_refuses_is_a_failure(folder):
 
 
 @case
+def that_the_limit_of_all_series_is_reached_is_said_once(folder):
+    lines = os.path.join(folder, "lines")
+    with open(lines, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps({"name": "x", "value": 1, "labels": {"k": f"v{number}"}}) + "\n" for number in range(50))
+    for most in (20, 21):
+        config = write_config(folder, {"in": {"type": "stdin"}}, max_series=most)
+        with open(lines, encoding="utf-8") as file:
+            done = run(WEIR, "relay", "-c", config, stdin=file, WEIR_LOG="info")
+        assert done.returncode == 0 and done.stderr.count(f'settings.max_series ({most}) is reached, first by group "in"') == 1, done
+        assert ledger_of(done.stderr) == 50
+
+
+@case
 def without_a_configuration_what_comes_by_statsd_is_printed():
     port, connections = free_port(), []
     relay = start(WEIR, "relay", "--statsd", f"127.0.0.1:{port}", WEIR_LOG="info")
