@@ -1,4 +1,5 @@
-/* sessions: users come and go, and each session has figures of its own while it lasts. Shows how a label set ends.
+/* sessions: users come and go, and each session has figures of its own while it lasts. Shows how a label set
+ * ends.
  *
  *     sessions [SESSIONS [MESSAGES]] */
 

@@ -209,7 +209,7 @@ public:
     void emit(weir::batch &batch)
     {
         if (options_.mode == EMIT && !has_thrown_++)
-            throw weir::retry("not now").error(-11);
+            throw weir::retry("not now").retry_after(1);
         if (options_.mode == ODD && !has_thrown_++)
             throw 7;
         if (options_.mode == MEMORY && !has_thrown_++)
@@ -283,6 +283,7 @@ def what_a_handler_in_cxx_throws_is_its_outcome(folder):
             found = [int(line) for line in file]
         assert found == written and stats["delivered"] == len(written) and sum(stats["dropped"]) == rejected, (mode, found, stats)
         assert words in done.stderr, (mode, done.stderr)
+        assert report["flush"] == {"drop": -9, "rejected": -9, "failed": -9}.get(mode, 0), (mode, report)
 
 
 # ---- PostgreSQL -------------------------------------------------------------------------------------------------
