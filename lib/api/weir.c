@@ -117,6 +117,7 @@ weir_metric *weir_get_metric(weir_stream *stream, const char *name)
         fail(runtime, &error);
     else if (metric->stream != stream || wr_registry_is_full(&runtime->registry))
         wr_engine_log_overflow(wr_runtime_engine(runtime));
+    wr_series_meet(&runtime->registry, metric);
     return metric;
 }
 

@@ -61,7 +61,7 @@ struct wr_summer {
     uint32_t by_series_room;
     uint32_t declared;      /* series below this were looked at by wr_summer_next_declared */
     uint64_t redefinitions; /* of the registry, when adopt_declarations was called last */
-    uint64_t looked_at;     /* the same, when wr_summer_next_declared began last */
+    uint64_t looked_at;     /* the registry's changes, when wr_summer_next_declared began last */
     struct wr_slab slab;
     struct wr_inputs *inputs;           /* of the open interval, as far as they are in a journal */
     _Atomic uint64_t held;              /* bytes of all inputs; relaxed: other threads only lower it */
@@ -221,18 +221,21 @@ static struct sum *find(const struct wr_summer *summer, uint32_t series)
 
 bool wr_summer_next_declared(struct wr_summer *summer, uint32_t *series)
 {
-    uint64_t redefinitions = atomic_load_explicit(&summer->registry->redefinitions, memory_order_relaxed);
-    if (redefinitions != summer->looked_at) /* also what was declared after it was looked at */
+    /* acquire: pairs with the release in wr_series_meet */
+    uint64_t changes = atomic_load_explicit(&summer->registry->redefinitions, memory_order_relaxed) +
+                       atomic_load_explicit(&summer->registry->met, memory_order_acquire);
+    if (changes != summer->looked_at) /* also what was declared, or met, after it was looked at */
         summer->declared = 0;
-    summer->looked_at = redefinitions;
+    summer->looked_at = changes;
     /* acquire: pairs with the release where the id counts from */
     uint32_t count = atomic_load_explicit(&summer->registry->series, memory_order_acquire);
     while (summer->declared < count) {
         *series = summer->declared++;
         const struct weir_metric *metric = wr_registry_series(summer->registry, *series);
         int kind = kind_of(metric);
-        bool is_ended = atomic_load_explicit(&metric->is_ended, memory_order_relaxed);
-        if (kind != WEIR_VALUE && kind != TOTAL && !metric->is_derived && !is_ended)
+        bool is_hidden = atomic_load_explicit(&metric->is_ended, memory_order_relaxed) ||
+                         (kind != WEIR_GAUGE && wr_series_is_of_others(metric)); /* a level is this process's */
+        if (kind != WEIR_VALUE && kind != TOTAL && !metric->is_derived && !is_hidden)
             return true;
     }
     return false;

@@ -99,7 +99,15 @@ struct weir_metric {
                                           WR_INSTRUMENT_REFUSES */
     bool is_derived;       /* [dispatcher's round] made for what an object in a route makes of another series */
     _Atomic bool is_ended; /* [registry lock] for writing: see wr_series_end */
+    _Atomic uint8_t known; /* a set of enum wr_metric_known */
     char name[];
+};
+
+/* Where a series is known from. A series of other processes only is not shown without a value: the total that
+ * it has in this one is no total of theirs. */
+enum wr_metric_known {
+    WR_KNOWN_FROM_DISK = 1, /* it was made for what another process has left in a spool or journal */
+    WR_KNOWN_HERE = 2,      /* this process has asked for its handle, or has a value of it */
 };
 
 /* A bit of weir_metric.flags: made by wr_series_derive. No call finds it, and none adds to it. */
@@ -135,6 +143,7 @@ struct wr_registry {
     _Atomic uint32_t series;               /* number of ids in use */
     uint32_t inherited;                    /* series below this are of the parent process, too */
     _Atomic uint64_t redefinitions;        /* how often a series that existed got another meaning */
+    _Atomic uint64_t met;                  /* how many series of other processes have become known here too */
     /* id -> metric; chunk n holds WR_REGISTRY_FIRST_CHUNK << n of them */
     _Atomic(struct weir_metric **) chunks[WR_REGISTRY_CHUNKS];
     /* [registry lock] called with each series that is created or described, before its id is used; may be NULL

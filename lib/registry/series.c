@@ -223,9 +223,24 @@ void wr_series_end(struct wr_registry *registry, struct weir_metric *metric)
     wr_registry_unlock(registry, &signals);
 }
 
+void wr_series_meet(struct wr_registry *registry, struct weir_metric *metric)
+{
+    if (atomic_load_explicit(&metric->known, memory_order_relaxed) & WR_KNOWN_HERE)
+        return;
+    /* release: pairs with the acquire in wr_summer_next_declared, which then looks at the series again */
+    if (atomic_fetch_or_explicit(&metric->known, WR_KNOWN_HERE, memory_order_relaxed) == WR_KNOWN_FROM_DISK)
+        atomic_fetch_add_explicit(&registry->met, 1, memory_order_release);
+}
+
+void wr_series_recover(struct weir_metric *metric)
+{
+    atomic_fetch_or_explicit(&metric->known, WR_KNOWN_FROM_DISK, memory_order_relaxed);
+}
+
 void wr_series_begin(struct wr_registry *registry, struct weir_metric *metric)
 {
     sigset_t signals;
+    wr_series_meet(registry, metric);
     if (!atomic_load_explicit(&metric->is_ended, memory_order_relaxed))
         return;
     wr_registry_lock(registry, &signals);

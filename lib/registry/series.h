@@ -27,6 +27,17 @@ struct weir_metric *wr_series_overflow(struct wr_registry *registry, struct wr_g
 void wr_series_end(struct wr_registry *registry, struct weir_metric *metric);
 void wr_series_begin(struct wr_registry *registry, struct weir_metric *metric);
 
+/* [any thread] Marks a series as one of this process, and as one that it has read from a disk. */
+void wr_series_meet(struct wr_registry *registry, struct weir_metric *metric);
+void wr_series_recover(struct weir_metric *metric);
+
+/* [any thread] Whether it is known only from what other processes have left. */
+static inline bool wr_series_is_of_others(const struct weir_metric *metric)
+{
+    /* one variable: whichever mark is made last sees the other one, so no order is needed beside it */
+    return atomic_load_explicit(&metric->known, memory_order_relaxed) == WR_KNOWN_FROM_DISK;
+}
+
 /* [any thread] Returns the series of a part of what weir knows of another series, which is created if necessary
  * and not counted against any limit. It is not the one that calls get by the same name. It has the given
  * meaning unless its own name means something; the texts are borrowed for ever. NULL: the name is too long, or

@@ -146,11 +146,14 @@ uint32_t wr_series_codec_intern(struct wr_registry *registry, const weir_series 
     struct weir_stream *stream =
         view->foreign ? wr_stream_get_foreign(registry, view->group, view->labels, view->label_count, &error)
                       : wr_stream_get(registry, view->group, view->labels, view->label_count, &error);
-    struct weir_metric *metric =
-        wr_series_get(registry, stream, view->name, view->cumulative ? WEIR_SAMPLE_CUMULATIVE : 0, &error);
+    uint16_t flags = view->cumulative ? WEIR_SAMPLE_CUMULATIVE : 0;
+    bool is_new = !wr_series_find(registry, stream, view->name, flags);
+    struct weir_metric *metric = wr_series_get(registry, stream, view->name, flags, &error);
     *no_memory |= metric->stream->refusal == WEIR_ERR_MEMORY;
     if (metric->stream->refusal)
         return 0;
+    if (is_new)
+        wr_series_recover(metric);
     bool is_overflow = metric == wr_registry_overflow_of(stream);
     if (metric->stream == stream && !is_overflow)
         wr_family_learn(registry, metric, view);

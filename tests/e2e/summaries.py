@@ -238,6 +238,26 @@ def a_spooled_summary_keeps_the_instance_of_its_process(folder):
 
 
 @case
+def only_the_process_that_has_counted_shows_a_total_of_the_spool(folder):
+    """Another one does once it has a value of it."""
+    commands = {"other": (WEIR, "emit", "-g", "app", "other=1"), "adds": (WEIR, "emit", "-g", "app", "requests=2")}
+    shown = {}
+    for name, command in commands.items():
+        spool, out, settings = os.path.join(folder, name), os.path.join(folder, "out." + name), {"shutdown_timeout": "0s", "instance": "first"}
+        config = {**to_file(out, format="influx", spool=spool), "settings": settings, "metrics": METRICS}
+        config["handlers"]["out"]["path"] = os.path.join(folder, "missing", "out")
+        done = run(WEIR, "emit", "-t", "1s", "-g", "app", "open=1", "requests=3", "requests=4", "took=5", WEIR_CONFIG=config)
+        assert os.listdir(spool), done
+        config["handlers"]["out"]["path"], settings["instance"], settings["shutdown_timeout"] = out, name, "1m"
+        done = run(*command, WEIR_CONFIG=config)
+        assert done.returncode == 0, done
+        lines = lines_of(out)
+        assert any("instance=first requests=7" in line for line in lines), lines
+        shown[name] = {line.split(" ")[1] for line in lines if "instance=first" not in line and "other" not in line.split(" ")[1]}
+    assert shown == {"other": set(), "adds": {"requests=2"}}, shown
+
+
+@case
 def each_process_has_an_instance_and_deltas_add_up(folder):
     skip_fork_under_sanitizers()
     for temporality in ("total", "delta"):

@@ -134,6 +134,36 @@ Test(summer, what_an_earlier_process_had_declared_is_summed_so)
     cr_assert(summary.kind == WEIR_COUNTER && summary.total_sum == 7);
 }
 
+/* Returns the next series that is to be shown without a value, or NULL. */
+static const struct weir_metric *next_declared(void)
+{
+    uint32_t series;
+    return wr_summer_next_declared(summer, &series) ? wr_registry_series(&registry, series) : NULL;
+}
+
+Test(summer, a_series_of_other_processes_is_shown_once_it_is_wanted_here)
+{
+    struct weir_metric *own = declare("own", WEIR_COUNTER), *theirs[3];
+    static const char *const names[] = {"asked_for", "added_to", "left"};
+    for (int i = 0; i < 3; i++)
+        wr_series_recover(theirs[i] = declare(names[i], i ? WEIR_COUNTER : WEIR_HISTOGRAM));
+    cr_assert_eq(next_declared(), own);
+    cr_assert_null(next_declared());
+    wr_series_meet(&registry, theirs[0]);
+    wr_series_recover(theirs[0]);
+    cr_assert_eq(next_declared(), own);
+    cr_assert_eq(next_declared(), theirs[0]);
+    cr_assert_null(next_declared());
+    cr_assert_eq(add(theirs[1], 1), WR_SUMMED);
+    cr_assert_eq(next_declared(), own);
+    cr_assert_eq(next_declared(), theirs[0]);
+    cr_assert_eq(next_declared(), theirs[1]);
+    cr_assert_null(next_declared());
+    wr_series_recover(own);
+    wr_series_meet(&registry, own);
+    cr_assert_eq(next_declared(), own);
+}
+
 Test(summer, a_gauge_that_was_never_a_number_has_no_summary)
 {
     struct weir_metric *gauge = declare("g", WEIR_GAUGE);
