@@ -289,9 +289,10 @@ enum weir_drop {
     WEIR_DROPPED_NO_THREAD,       /* no thread could be started */
     WEIR_DROPPED_REENTRANT,       /* added by a handler's own code to a full queue */
     WEIR_DROPPED_FORK_UNSAFE, /* a handler of its type was busy when the process forked; no spool or journal */
-    WEIR_DROPPED_LIMIT,       /* of more series than the handler's aggregate_series */
-    WEIR_DROPPED_FILTERED,    /* left out by an object in the route: on purpose, and not reported as a loss */
-    WEIR_DROPPED_MAX = 16     /* the length of arrays; unused indexes are reserved */
+    /* of more series than the handler's aggregate_series, or, in a spool of summaries, than max_series */
+    WEIR_DROPPED_LIMIT,
+    WEIR_DROPPED_FILTERED, /* left out by an object in the route: on purpose, and not reported as a loss */
+    WEIR_DROPPED_MAX = 16  /* the length of arrays; unused indexes are reserved */
 };
 
 /* The process's side of the ledger, in values. At any time added = taken + in_rings. Values of the group "weir"

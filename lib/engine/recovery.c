@@ -39,7 +39,7 @@ static bool intern_all(struct find *find)
     find->ids = calloc(views->count + 1, sizeof *find->ids);
     for (uint32_t i = 0; find->ids && i < views->count; i++)
         if (wr_journal_views_get(views, i, &view, &room))
-            find->ids[i] = wr_series_codec_intern(find->dispatcher->drain.registry, &view, &no_memory);
+            find->ids[i] = wr_series_codec_intern(find->dispatcher->drain.registry, &view, &no_memory).number;
     return find->ids && !no_memory;
 }
 

@@ -59,12 +59,17 @@ static uint32_t batch_limit(const struct wr_lane *lane, const struct wr_range *f
     return limit;
 }
 
-/* Whether the handler accepts all kinds of samples in the event [first, end). */
+static bool accepts(const struct wr_lane *lane, const weir_sample *sample)
+{
+    return sample->kind < 32 && lane->kinds >> sample->kind & 1 && !(sample->flags & WR_SAMPLE_NO_ROOM);
+}
+
+/* Whether the handler gets all samples in the event [first, end). */
 static bool accepts_event(const struct wr_lane *lane, const struct wr_segment *segment, uint32_t first,
                           uint32_t end)
 {
     for (uint32_t i = first; i < end; i++)
-        if (segment->samples[i].kind >= 32 || !(lane->kinds >> segment->samples[i].kind & 1))
+        if (!accepts(lane, &segment->samples[i]))
             return false;
     return true;
 }
@@ -76,15 +81,15 @@ static bool accepts_all(const struct wr_lane *lane, const struct wr_segment *seg
     return !segment->other_kinds && (lane->kinds & usual) == usual;
 }
 
-/* How many samples at the front of the range are in events that the handler accepts, or (accepts = false) does
- * not accept. Checks at least one event, and no more than needed for `most`. */
-static uint32_t count_alike(const struct wr_lane *lane, const struct wr_range *range, bool accepts,
+/* How many samples at the front of the range are in events that the handler gets, or (are_accepted = false)
+ * does not get. Checks at least one event, and no more than needed for `most`. */
+static uint32_t count_alike(const struct wr_lane *lane, const struct wr_range *range, bool are_accepted,
                             uint32_t most)
 {
     uint32_t count = 0;
     do {
         uint32_t first = range->first + count, end = wr_segment_event_end(range->segment, first);
-        if (accepts_event(lane, range->segment, first, end) != accepts)
+        if (accepts_event(lane, range->segment, first, end) != are_accepted)
             break;
         count += end - first;
     } while (count < range->count && count < most);
@@ -115,12 +120,25 @@ static struct wr_range take_front(struct wr_lane *lane, uint32_t most, uint64_t 
     return wr_queue_take(&lane->queue, most, most_bytes);
 }
 
+/* The values of the summaries that have no room; each is an event of its own. */
+static uint64_t count_no_room(const struct wr_range *range)
+{
+    uint64_t values = 0;
+    for (uint32_t i = range->first; i < range->first + range->count; i++)
+        if (range->segment->samples[i].flags & WR_SAMPLE_NO_ROOM)
+            values += (uint64_t)range->segment->samples[i].value.i64;
+    return values;
+}
+
 static void drop_unaccepted(struct wr_lane *lane, bool spooled, uint32_t count, int64_t now_ns)
 {
     struct wr_range dropped = take_front(lane, count, UINT64_MAX);
     uint64_t next = dropped.position + dropped.count;
+    uint64_t no_room = count_no_room(&dropped);
     wr_range_settle(&dropped, dropped.count);
-    wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, wr_range_values(&dropped));
+    wr_lane_count_drop(lane, WEIR_DROPPED_LIMIT, no_room);
+    wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, wr_range_values(&dropped) - no_room);
+    lane->losses.has_spooled_too_many |= no_room;
     wr_segment_drop(dropped.segment);
     if (spooled) {
         wr_spool_policy_settled(lane, dropped.count, (uint64_t)dropped.extra, next, now_ns);

@@ -59,7 +59,11 @@ static const char *explain(const struct wr_lane *lane, enum weir_drop why, char 
     case WEIR_DROPPED_UNREPRESENTABLE: return "the handler or its format cannot represent some values";
     case WEIR_DROPPED_REENTRANT: return "the queue is full for values that weir's own threads add";
     case WEIR_DROPPED_FORK_UNSAFE: return "the handler was in use when the process forked";
-    case WEIR_DROPPED_LIMIT: return "more series than \"aggregate_series\" allows";
+    case WEIR_DROPPED_LIMIT:
+        return lane->losses.has_spooled_too_many
+                   ? "the spool has summaries of more series than settings.max_series "
+                     "and settings.max_series_per_name leave room for"
+                   : "more series than \"aggregate_series\" allows";
     default: return NULL;
     }
 }

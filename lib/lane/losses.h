@@ -3,6 +3,7 @@
 #ifndef WR_LOSSES_H
 #define WR_LOSSES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <weir/weir.h>
@@ -12,6 +13,7 @@ struct wr_lane;
 struct wr_losses {
     uint64_t stated[WEIR_DROPPED_MAX];  /* the count that the log has last stated */
     int64_t again_ns[WEIR_DROPPED_MAX]; /* no further message before this */
+    bool has_spooled_too_many;          /* summaries of a spool had no room, see WR_SAMPLE_NO_ROOM */
 };
 
 /* The name of a drop reason, enum weir_drop, as used in the documents. NULL: there is none. */

@@ -31,6 +31,10 @@ struct wr_segment_texts {
     char bytes[];
 };
 
+/* An internal flag of a sample, of a summary that a spool has kept: the limits of this process leave no room
+ * for its series, so no handler gets it. */
+enum { WR_SAMPLE_NO_ROOM = 1u << 14 };
+
 struct wr_segment {
     struct wr_segment_pool *pool;
     struct wr_segment *next_free;

@@ -139,7 +139,24 @@ bool wr_series_codec_take(const char **at, const char *end, uint16_t flags, uint
            take_buckets(wr_series_codec_take_text(at, end), view, room->buckets);
 }
 
-uint32_t wr_series_codec_intern(struct wr_registry *registry, const weir_series *view, bool *no_memory)
+static bool has_labels(const struct weir_stream *stream, const weir_series *view)
+{
+    bool equal = stream->label_count == view->label_count;
+    for (size_t i = 0; equal && i < view->label_count; i++)
+        equal = strcmp(stream->labels[i].key, view->labels[i].key) == 0 &&
+                strcmp(stream->labels[i].value, view->labels[i].value) == 0;
+    return equal;
+}
+
+/* What was shared already when it was stored is itself. */
+static bool is_shared(const struct weir_metric *metric, const weir_series *view)
+{
+    return wr_registry_is_shared(metric) &&
+           !(strcmp(metric->name, view->name) == 0 && has_labels(metric->stream, view));
+}
+
+struct wr_series_codec_place wr_series_codec_intern(struct wr_registry *registry, const weir_series *view,
+                                                    bool *no_memory)
 {
     struct wr_error error;
     wr_stream_adopt_group(registry, view->group);
@@ -151,11 +168,11 @@ uint32_t wr_series_codec_intern(struct wr_registry *registry, const weir_series 
     struct weir_metric *metric = wr_series_get(registry, stream, view->name, flags, &error);
     *no_memory |= metric->stream->refusal == WEIR_ERR_MEMORY;
     if (metric->stream->refusal)
-        return 0;
+        return (struct wr_series_codec_place){0};
     if (is_new)
         wr_series_recover(metric);
-    bool is_overflow = metric == wr_registry_overflow_of(stream);
-    if (metric->stream == stream && !is_overflow)
+    struct wr_series_codec_place place = {metric->series + 1, is_shared(metric, view)};
+    if (!place.is_shared)
         wr_family_learn(registry, metric, view);
-    return metric->series + 1;
+    return place;
 }

@@ -54,8 +54,15 @@ struct wr_series_codec_room {
 bool wr_series_codec_take(const char **at, const char *end, uint16_t flags, uint16_t label_count,
                           weir_series *view, struct wr_series_codec_room *room);
 
-/* Finds or makes the series in this process, and describes it unless this process has done so itself. Returns
- * its id plus 1, or 0 if it is refused; then *no_memory is set if that was the reason. */
-uint32_t wr_series_codec_intern(struct wr_registry *registry, const weir_series *view, bool *no_memory);
+/* The series of this process that a definition stands for. */
+struct wr_series_codec_place {
+    uint32_t number; /* its id plus 1; 0: it is refused */
+    bool is_shared;  /* the limits leave no room for it: it is the one that has the values of all such series */
+};
+
+/* Finds or makes the series in this process, and describes it unless this process has done so itself. If it is
+ * refused, *no_memory is set if that was the reason. */
+struct wr_series_codec_place wr_series_codec_intern(struct wr_registry *registry, const weir_series *view,
+                                                    bool *no_memory);
 
 #endif

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "text/error.h"
-#include "segment/series_codec.h"
 #include "spool/spool_block.h"
 #include "text/array.h"
 
@@ -58,7 +57,7 @@ static void define_series(struct wr_spool_reader *reader, const struct wr_spool_
         reader->damaged = true;
         return;
     }
-    uint32_t *series =
+    struct wr_series_codec_place *series =
         wr_array_reserve(reader->series, &reader->series_count, block->first + block->count, sizeof *series);
     if (!series) {
         reader->no_memory = true;
@@ -130,7 +129,8 @@ static bool is_valid_kind(const weir_sample *sample)
 
 static bool is_valid_sample(const struct wr_spool_reader *reader, const weir_sample *sample, uint32_t *notes)
 {
-    if (sample->series >= reader->series_count || !reader->series[sample->series] || !is_valid_kind(sample))
+    if (sample->series >= reader->series_count || !reader->series[sample->series].number ||
+        !is_valid_kind(sample))
         return false;
     return !sample->note || sample->note == ++*notes;
 }
@@ -296,7 +296,11 @@ bool wr_spool_reader_load(const struct wr_spool_reader *reader, const struct wr_
         const char *text = sample.note ? wr_series_codec_take_text(&texts.at, texts.end) : NULL;
         if (i < skip)
             continue;
-        sample.series = reader->series[sample.series] - 1;
+        const struct wr_series_codec_place *place = &reader->series[sample.series];
+        sample.series = place->number - 1;
+        sample.flags &= WEIR_SAMPLE_MORE | WEIR_SAMPLE_CUMULATIVE | WEIR_SAMPLE_ENDED;
+        if (place->is_shared && sample.kind == WEIR_KIND_SUMMARY)
+            sample.flags |= WR_SAMPLE_NO_ROOM;
         if (text && !(sample.note = wr_segment_add_note(segment, text, strlen(text))))
             return false;
         segment->summaries |= sample.kind == WEIR_KIND_SUMMARY;

@@ -2,7 +2,9 @@
  *
  * The file may be damaged in any way: the reader finds the undamaged parts, and how many samples are missing
  * between them. A last block whose end is missing is no damage: its process died while it wrote the block.
- * Series are interned in this process, and samples loaded with its ids. */
+ * Series are interned in this process, and samples loaded with its ids. Of a summary whose series would have to
+ * be shared with others, as the limits leave no room for it, the flag WR_SAMPLE_NO_ROOM is set: the totals of
+ * several series are no total. Other values are shared as those that are added are. */
 #ifndef WR_SPOOL_READER_H
 #define WR_SPOOL_READER_H
 
@@ -13,6 +15,7 @@
 #include "registry/labels.h"
 #include "registry/registry.h"
 #include "segment/segment.h"
+#include "segment/series_codec.h"
 
 enum wr_spool_part_kind {
     WR_SPOOL_PART_GOOD,      /* samples that can be loaded */
@@ -38,10 +41,10 @@ struct wr_spool_reader {
     size_t at;      /* offset behind the last part that was taken */
     uint32_t index; /* samples before that */
     struct wr_registry *registry;
-    uint64_t *labels_made;        /* counts label sets, to give each a number of its own */
-    uint32_t *series;             /* ids plus 1, by the file's numbers; 0: not defined */
-    uint32_t series_count;        /* length of `series` */
-    struct wr_label_set **labels; /* by the file's numbers minus 1; NULL: not defined */
+    uint64_t *labels_made;                /* counts label sets, to give each a number of its own */
+    struct wr_series_codec_place *series; /* by the file's numbers; number 0: not defined */
+    uint32_t series_count;                /* length of `series` */
+    struct wr_label_set **labels;         /* by the file's numbers minus 1; NULL: not defined */
     uint32_t label_sets;
     bool damaged; /* something was damaged, invalid, or missing in the middle */
     bool no_memory;

@@ -11,6 +11,7 @@ from harness import ADDER, BUILD, WEIR, assert_handler_ledger, assert_ledgers, a
 
 FORMATTED = ["requests=1", "requests=2", "open=-5", "took=3", "took=60", "loss=0.5"]
 METRICS = {"*": {"requests": "counter", "open": "gauge", "took": {"instrument": "histogram", "unit": "ms", "buckets": [5, 75.5]}}}
+LIMIT = 10  # of enum weir_drop
 COUNTER = os.path.join(BUILD, "tests", "support", "counter")
 
 
@@ -255,6 +256,31 @@ def only_the_process_that_has_counted_shows_a_total_of_the_spool(folder):
         assert any("instance=first requests=7" in line for line in lines), lines
         shown[name] = {line.split(" ")[1] for line in lines if "instance=first" not in line and "other" not in line.split(" ")[1]}
     assert shown == {"other": set(), "adds": {"requests=2"}}, shown
+
+
+@case
+def spooled_summaries_that_have_no_room_are_dropped_as_limit(folder):
+    """The sums of several series would be lines of one."""
+    spool, out = os.path.join(folder, "spool"), os.path.join(folder, "out")
+    config = {**to_file(out, spool=spool), "settings": {"shutdown_timeout": "0s"}}
+    config["handlers"]["out"]["path"] = os.path.join(folder, "missing", "out")
+    lines = "".join(f"hits{i}:{i}|c\nhits{i}:1|c\n" for i in range(1, 51))
+    with open(os.path.join(folder, "in"), "w+", encoding="utf-8") as given:
+        given.write(lines)
+        given.seek(0)
+        done = run(WEIR, "emit", "-t", "1s", "-g", "app", "--parse", "statsd", "-", stdin=given, WEIR_CONFIG=config)
+    assert os.listdir(spool), done
+    config = {**to_file(out, spool=spool), "settings": {"max_series": 20}}
+    done = run(ADDER, "-g", "app", "-n", 3, "-f", -3, "-H", "out", WEIR_CONFIG=config)
+    assert done.returncode == 0, done
+    report = json.loads(done.stdout)
+    assert_ledgers(report)
+    totals = {part["name"]: part["value"] for part in parts_of(out) if part["name"].startswith("hits")}
+    number = len(totals)
+    assert 10 < number < 20 and totals == {f"hits{i}": i + 1 for i in range(1, number + 1)}, parts_of(out)
+    stats = report["handlers"]["out"]
+    assert (stats["recovered"], stats["dropped"][LIMIT], sum(stats["dropped"])) == (100, 2 * (50 - number), 2 * (50 - number)), report
+    assert done.stderr.count("the spool has summaries of more series than settings.max_series and settings.max_series_per_name leave room for") == 1, done
 
 
 @case

@@ -223,7 +223,7 @@ Test(family, beyond_the_limit_of_series_the_shared_one_learns_nothing)
     bool no_memory = false;
     const weir_series read = {.group = "app.db", .name = "new", .instrument = WEIR_COUNTER};
     registry.max = 1;
-    cr_assert_gt(wr_series_codec_intern(&registry, &read, &no_memory), 0);
+    cr_assert_gt(wr_series_codec_intern(&registry, &read, &no_memory).number, 0);
     cr_assert_eq(get("other")->view->instrument, WEIR_VALUE);
     cr_assert_str_eq(get("other")->name, "weir_overflow");
 }

@@ -386,6 +386,49 @@ Test(spool, a_process_whose_series_are_at_their_limit_loses_nothing_that_it_adop
     expect_nothing();
 }
 
+/* Sums of several series are no sum: what has no room is marked, and the rest is as it was. */
+Test(spool, adopted_summaries_without_room_are_marked)
+{
+    static struct wr_registry small;
+    static const char *const names[] = {"known", "new", "weir_overflow", "known"};
+    const weir_label zone = {"zone", "a"}, shared = {"weir_overflow", "true"};
+    struct wr_spool_found found;
+    char text[] = "a summary";
+    wr_segment_add_note(segment, text, strlen(text));
+    segment->summaries = segment->other_kinds = true;
+    for (uint32_t i = 0; i < 8; i++) {
+        const weir_label *label = i % 4 == 3 ? &shared : &zone;
+        struct weir_stream *stream = wr_stream_get(&registry, "my_app", label, i % 2 ? 1 : 0, &error);
+        segment->samples[i].series = wr_series_get(&registry, stream, names[i % 4], 0, &error)->series;
+        if (i < 4)
+            segment->samples[i] = (weir_sample){.series = segment->samples[i].series,
+                                                .kind = WEIR_KIND_SUMMARY,
+                                                .note = 1,
+                                                .value.i64 = 100 + i};
+    }
+    struct wr_range range = {.segment = segment, .count = 8, .extra = 402, .id = {origin, ID_OF_FIRST}};
+    cr_assert_eq(wr_spool_put(spool, &terms, &range, NULL, &dropped, &error), WR_SPOOL_OK, "%s", error.text);
+    wr_spool_free(spool);
+    cr_assert(wr_registry_init(&small));
+    small.max = 2; /* of a group and a series */
+    wr_series_get(&small, wr_stream_get(&small, "my_app", NULL, 0, &error), "known", 0, &error);
+    spool = wr_spool_new("push", &small);
+    cr_assert(wr_spool_adopt(spool, terms.place, &found, &error), "%s", error.text);
+    struct wr_spool_want want = {.samples = 100, .bytes = BIG};
+    struct wr_spool_batch batch;
+    cr_assert_eq(wr_spool_fetch(spool, &want, &batch, &error), WR_SPOOL_OK, "%s", error.text);
+    cr_assert_eq(batch.range.count, 8);
+    cr_assert_eq(batch.range.extra, 402);
+    cr_assert_eq(batch.lost.samples, 0);
+    for (uint32_t i = 0; i < 8; i++) {
+        const weir_sample *sample = &batch.range.segment->samples[batch.range.first + i];
+        cr_assert_eq(sample->flags & WR_SAMPLE_NO_ROOM, i == 1 ? WR_SAMPLE_NO_ROOM : 0, "of sample %u", i);
+    }
+    wr_segment_drop(batch.range.segment);
+    wr_spool_settle(spool, 8, 402);
+    expect_nothing();
+}
+
 Test(spool, adopted_samples_come_before_new_ones)
 {
     put(0, 10);
