@@ -520,7 +520,12 @@ static bool take_series(struct peers *peers, struct peer *peer, const struct wir
         .unit = *series->unit ? series->unit : NULL,
         .help = *series->help ? series->help : NULL,
     };
-    peer->series[series->id] = peers->blocks->resolve(peers->host, &record);
+    bool is_known = peer->known[series->id] && peer->series[series->id];
+    bool has_room = is_known || !peers->most_series || peer->series_count < peers->most_series;
+    const weir_source_series *found = has_room ? peers->blocks->resolve(peers->host, &record) : NULL;
+    peer->series_count = peer->series_count - is_known + (found != NULL);
+    peer->is_full |= !has_room;
+    peer->series[series->id] = found;
     peer->known[series->id] = 1;
     return true;
 }
@@ -647,7 +652,8 @@ static bool add_block(struct peers *peers, struct peer *peer, const struct wire_
             uint32_t unknown = run_end > known ? run_end - known : 0;
             if (!is_allowed && count && unknown)
                 peers->intake->refuse(peers->host, count < unknown ? count : unknown, peer->where,
-                                      "values of names that are not allowed or exceed a limit");
+                                      peer->is_full ? "values of more series than sender_series allows a sender"
+                                                    : "values of names that are not allowed or exceed a limit");
             peer->refused += result == WEIR_ADD_REFUSED ? count : 0;
         }
     }

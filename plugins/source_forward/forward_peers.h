@@ -27,6 +27,7 @@ struct peer {
     char where[80];       /* for messages: the address, or the user; then the sender's name */
     bool is_tcp;
     bool is_welcome;
+    bool is_full;     /* it has described more series than it may have */
     bool is_held;     /* its first frame is a block that has found no room: nothing is read until it has */
     bool all_allowed; /* all series of the block that was decoded last are */
     uint32_t seen;    /* samples of that block that are taken, repeats, or refused and counted */
@@ -43,7 +44,7 @@ struct peer {
     size_t out_at;
     const weir_source_series **series; /* by their ids; NULL: refused, or not described */
     uint8_t *known;                    /* by their ids: whether it was described */
-    size_t series_room;
+    size_t series_room, series_count;
     struct peer_block *blocks; /* a ring */
     size_t block_first, block_count, block_room;
     int64_t active_ms;            /* when it was accepted, its last whole frame came, or the next one began */
@@ -84,6 +85,7 @@ struct peers {
     size_t most, count;
     struct peer *first, *free;
     int64_t idle_ms;
+    size_t most_series; /* that a peer may describe; 0: any number */
     uint8_t id[WIRE_ID];
     bool is_short; /* the system has no descriptor or no memory: none are accepted for a while */
     bool logged_full, logged_short, logged_token;

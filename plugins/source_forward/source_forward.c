@@ -29,6 +29,7 @@ struct forward_options {
     const char *token_file, *mode, *group;
     bool insecure;
     int64_t connections;
+    int64_t sender_series;
     int64_t idle_timeout_ns;
 };
 
@@ -59,6 +60,11 @@ static const weir_option options_table[] = {
         struct forward_options, insecure),
     WEIR_OPTION_ROW("connections", INT, 0, "1000", "1..100000", "how many connections may be open; others wait",
                     struct forward_options, connections),
+    WEIR_OPTION_ROW(
+        "sender_series", INT, 0, "0", "0..10000000",
+        "how many series a sender may describe on a connection, within \"series_limit\": what it adds "
+        "to further ones is refused, and other senders still find room; 0: no limit of its own",
+        struct forward_options, sender_series),
     WEIR_OPTION_ROW("idle_timeout", DURATION, 0, "30s", "10ms..1d",
                     "a connection that sends no greeting, or a part of a frame, for this long is closed",
                     struct forward_options, idle_timeout_ns),
@@ -160,6 +166,7 @@ static bool init(struct source *source, const struct forward_options *options)
     source->peers.host = source->host;
     source->peers.tenants = &source->tenants;
     source->peers.has_token = options->token_file;
+    source->peers.most_series = (size_t)options->sender_series;
     source->peers.idle_ms = output_to_ms(options->idle_timeout_ns);
     return wr_peers_init(&source->peers, (size_t)options->connections) || out_of_memory(source);
 }

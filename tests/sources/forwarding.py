@@ -734,6 +734,20 @@ def names_that_are_not_allowed_are_refused_and_counted_and_the_others_are_taken(
 
 
 @case
+def a_sender_with_too_many_series_leaves_room_for_the_others(folder):
+    program = receive(folder, series_limit=5, sender_series=2)
+    for prefix in (b"a", b"b"):
+        with greeted(folder) as sender:
+            sender.sendall(b"".join(series(i, prefix + b"%d" % i) for i in (0, 1, 2, 1))
+                           + b"".join(block(i, [1.0] * (i // 2 + 1), number=i, origin=prefix * 16) for i in (0, 1, 2)))
+            refused = [struct.unpack("<QQIB", read_frame(sender)[1][16:])[2] for _ in range(3)]
+            assert refused == [0, 0, 2], refused
+    counts = program.end()
+    assert (counts["added"], counts["refused"]) == (4, 4), counts
+    assert "values of more series than sender_series allows a sender" in program.log(), program.log()
+
+
+@case
 def values_that_the_receiver_refuses_within_a_block_are_acknowledged_as_refused(folder):
     program = receive(folder)
     with greeted(folder) as sender:
