@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 
-from harness import SOURCE, WEIR, Skip, case, free_port, lines_of, main, run, start, wait_for
+from harness import SOURCE, WEIR, Skip, case, free_port, lines_of, main, run, start, wait_for, without_waits
 
 PATIENCE_S = 240
 
@@ -350,7 +350,8 @@ def the_state_is_reported_to_a_socket_in_a_folder_and_to_an_abstract_one(folder)
         supervisor.expect(READY="1", STATUS="reading from 2 sources")
         relay.send_signal(signal.SIGTERM)
         supervisor.expect(STOPPING="1", EXTEND_TIMEOUT_USEC=str(130 * 10**6))
-        assert relay.communicate(timeout=PATIENCE_S) == ("", "") and relay.returncode == 0
+        out, err = relay.communicate(timeout=PATIENCE_S)
+        assert (out, without_waits(err), relay.returncode) == ("", "", 0), err
 
 
 @case

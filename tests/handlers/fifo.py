@@ -7,7 +7,7 @@ import select
 import shutil
 import time
 
-from fifos import FULL, PIPE_BUF, REJECTED, TIMEOUT, TOO_LARGE, Reader, ScriptedApp, config_of, is_full, make_fifo, notes_of, pipes_of, \
+from fifos import FULL, PIPE_BUF, REJECTED, TIMEOUT, TOO_LARGE, Reader, ScriptedApp, assert_ends_silently, config_of, is_full, make_fifo, notes_of, pipes_of, \
     start_checking_reader, values_of, without_slow_reader_warnings
 from harness import ADDER, BUILD, SOURCE, WEIR, Skip, assert_ledgers, case, main, run, skip_fork_under_sanitizers, start, wait_for
 
@@ -94,7 +94,7 @@ def the_example_configuration_works(folder):
     reader = Reader(path)
     program = start(os.path.join(BUILD, "examples", "first_metric"), WEIR_CONFIG=config, METRICS_FIFO=path)
     assert reader.read_to_end_of(program) == [{"calculate_latency": 12.375}]
-    assert program.communicate() == ("", "")
+    assert_ends_silently(program)
     done = run(WEIR, "check", config)
     assert done.returncode == 0 and "overflow=drop_oldest" in done.stdout, done
 

@@ -4,7 +4,7 @@ test's folder, because other programs of this machine may use them."""
 import os
 import re
 
-from fifos import NOT_CREATED, Reader, ScriptedApp, config_of, values_of
+from fifos import NOT_CREATED, Reader, ScriptedApp, assert_ends_silently, config_of, values_of
 from harness import ADDER, BUILD, WEIR, case, main, run, start, wait_for, without_waits
 
 MOVED_TMP = os.path.join(BUILD, "tests", "support", "preload", ".libs", "moved_tmp.so")
@@ -78,7 +78,8 @@ def a_pipe_that_comes_at_either_place_is_found_while_a_call_waits(folder):
 def benchmarkais_mode_looks_at_both_places_unless_it_is_given_a_path(folder):
     reader = Reader(make_pipe(folder, 1))
     program = start(ADDER, "-q", "-n", 3, BENCHMARK_AI="fifo", **moved(folder))
-    assert values_of(reader.read_to_end_of(program)) == [0, 1, 2] and program.communicate() == ("", "")
+    assert values_of(reader.read_to_end_of(program)) == [0, 1, 2]
+    assert_ends_silently(program)
     for path in PATHS[0], os.path.join(folder, "other"):
         done = run(ADDER, "-n", 3, BENCHMARK_AI="fifo", BENCHMARK_AI_FIFO_FILEPATH=path, BENCHMARK_AI_FIFO_MAX_WAIT_TIME="0", **moved(folder))
         assert f"fifo: the named pipe {path} does not exist; " in done.stderr and PATHS[1] not in done.stderr, done

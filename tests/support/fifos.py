@@ -32,9 +32,15 @@ def make_fifo(folder, name="fifo"):
 
 
 def without_slow_reader_warnings(log):
-    """The log without the warnings that a busy machine can cause when a reader is not scheduled for a while."""
-    expected = ("its reader reads nothing", "back after")
+    """The log without the warnings that a busy machine can cause when a reader comes late or is not scheduled for a while."""
+    expected = ("its reader reads nothing", "has no reader; retrying", "back after")
     return "".join(line for line in without_waits(log).splitlines(True) if not any(text in line for text in expected))
+
+
+def assert_ends_silently(program):
+    """Of a program that start() has started, and whose reader is the test's."""
+    out, err = program.communicate(timeout=240)
+    assert (out, without_slow_reader_warnings(err)) == ("", ""), (out, err)
 
 
 def is_full(fd):
@@ -64,11 +70,13 @@ class Reader:
             self.data += part
 
     def read_until(self, condition, what):
+        """Reads all that was in the pipe when the condition began to hold."""
         def holds():
             select.select([self.fd], [], [], 0.01)
             self.read()
             return condition()
         wait_for(holds, what)
+        self.read()
 
     def read_lines(self, count):
         self.read_until(lambda: self.data.count(b"\n") >= count, f"{count} lines")
