@@ -137,6 +137,27 @@ typedef struct weir_waiting {
     int64_t (*now_ms)(const weir_host *host);
 } weir_waiting;
 
+/* Service "numbers/1", a weir_numbers: numbers as text, in the same way whatever the locale of the program. For
+ * handlers and sources. */
+#define WEIR_SERVICE_NUMBERS "numbers/1"
+
+enum { WEIR_NUMBER_ROOM = 32 }; /* bytes for the text of a number, with its NUL */
+
+/* Doubles as text; see WEIR_SERVICE_NUMBERS. The members do not use the host, and neither allocate nor wait. */
+typedef struct weir_numbers {
+    size_t size; /* sizeof(weir_numbers) of the core */
+
+    /* [any thread] Writes the fewest digits that are read as this double again, in the layout of Python's repr
+     * without a final ".0": 49.403, 3, 1e+16, 1e-05, -0; "NaN", "Infinity", "-Infinity". out has
+     * WEIR_NUMBER_ROOM bytes; a NUL follows. Returns the length. */
+    size_t (*put)(const weir_host *host, char *out, double value);
+
+    /* [any thread] Reads a text that is a decimal number as a whole: a "-", digits with a point among, before
+     * or behind them, an exponent. Returns false, with *value unchanged, for anything else, and for what is
+     * too large for a double. */
+    bool (*read)(const weir_host *host, const char *text, double *value);
+} weir_numbers;
+
 /* Service "upstream/1", a weir_upstream: for types that link processes, so that a link that would bring values
  * back to where they come from is recognised. */
 #define WEIR_SERVICE_UPSTREAM "upstream/1"

@@ -8,12 +8,14 @@
 #ifndef WEIR_TEST_CLOCK_H
 #define WEIR_TEST_CLOCK_H
 
+#include <locale.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <weir/host.h>
@@ -133,13 +135,100 @@ static inline void weir_test_clock_wake_in(const weir_host *host, int64_t delay_
     (void)delay_ms;
 }
 
-/* As host->service: the service "waiting/1", and those of the test. */
+/* ---- The service numbers/1 ------------------------------------------------------------------- */
+
+/* Keeps the digits of a text that printf has written by "%.*e", in whatever locale, without zeros at the end.
+ * Returns the decimal exponent. */
+static inline int weir_test_clock_keep_digits(char *digits, const char *text)
+{
+    size_t count = 0;
+    for (; *text != 'e'; text++)
+        if (*text >= '0' && *text <= '9')
+            digits[count++] = *text;
+    while (count > 1 && digits[count - 1] == '0')
+        count--;
+    digits[count] = '\0';
+    return atoi(text + 1);
+}
+
+/* As weir_numbers.put. */
+static inline size_t weir_test_clock_put_number(const weir_host *host, char *out, double value)
+{
+    char text[64], digits[64];
+    int precision = 0, exponent, count;
+    const char *sign;
+    (void)host;
+    if (value != value || value - value != 0)
+        return (size_t)sprintf(out, "%s", value != value ? "NaN" : value < 0 ? "-Infinity" : "Infinity");
+    do
+        snprintf(text, sizeof text, "%.*e", precision, value);
+    while (strtod(text, NULL) != value && ++precision < 17);
+    sign = *text == '-' ? "-" : "";
+    exponent = weir_test_clock_keep_digits(digits, text);
+    count = (int)strlen(digits);
+    if (exponent < -4 || exponent >= 16)
+        return (size_t)sprintf(out, "%s%c%s%se%+03d", sign, *digits, count > 1 ? "." : "", digits + 1,
+                               exponent);
+    if (exponent < 0)
+        return (size_t)sprintf(out, "%s0.%.*s%s", sign, -exponent - 1, "000", digits);
+    if (exponent >= count - 1)
+        return (size_t)sprintf(out, "%s%s%.*s", sign, digits, exponent + 1 - count, "000000000000000");
+    return (size_t)sprintf(out, "%s%.*s.%s", sign, exponent + 1, digits, digits + exponent + 1);
+}
+
+/* Whether strtod reads the text, with its decimal point at *point, in the locale "C" and takes it for a decimal
+ * number. NULL: it has no point. */
+static inline bool weir_test_clock_is_number(const char *text, const char **point)
+{
+    size_t digits;
+    text += *text == '-';
+    digits = strspn(text, "0123456789");
+    text += digits;
+    *point = *text == '.' ? text : NULL;
+    if (*point) {
+        size_t decimals = strspn(++text, "0123456789");
+        digits += decimals;
+        text += decimals;
+    }
+    if (digits && (*text == 'e' || *text == 'E')) {
+        text++;
+        text += *text == '-' || *text == '+';
+        digits = strspn(text, "0123456789");
+        text += digits;
+    }
+    return digits && !*text;
+}
+
+/* As weir_numbers.read, of at most 1,000 bytes. */
+static inline bool weir_test_clock_read_number(const weir_host *host, const char *text, double *value)
+{
+    char local[1100];
+    const char *point;
+    double number;
+    (void)host;
+    if (strlen(text) > 1000 || !weir_test_clock_is_number(text, &point))
+        return false;
+    if (point)
+        snprintf(local, sizeof local, "%.*s%s%s", (int)(point - text), text, localeconv()->decimal_point,
+                 point + 1);
+    number = strtod(point ? local : text, NULL);
+    if (number - number != 0)
+        return false;
+    *value = number;
+    return true;
+}
+
+/* As host->service: the services "waiting/1" and "numbers/1", and those of the test. */
 static inline const void *weir_test_clock_service(const weir_host *host, const char *id)
 {
     static const weir_waiting waiting = {sizeof(weir_waiting), weir_test_clock_wait_for, weir_test_clock_now};
+    static const weir_numbers numbers = {sizeof(weir_numbers), weir_test_clock_put_number,
+                                         weir_test_clock_read_number};
     const weir_test_clock *clock = weir_test_clock_of(host);
     if (strcmp(id, WEIR_SERVICE_WAITING) == 0)
         return &waiting;
+    if (strcmp(id, WEIR_SERVICE_NUMBERS) == 0)
+        return &numbers;
     return clock->service ? clock->service(host, id) : NULL;
 }
 

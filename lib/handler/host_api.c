@@ -13,6 +13,7 @@
 #include "text/error.h"
 #include "handler/parts.h"
 #include "handler/plugin.h"
+#include "handler/numbers.h"
 #include "handler/upstream.h"
 #include "lane/lane_host.h"
 #include "lane/lane_stats.h"
@@ -345,6 +346,8 @@ static const void *host_service(const weir_host *host, const char *id)
         return &ledger_service;
     if (strcmp(id, WEIR_SERVICE_AHEAD) == 0)
         return &ahead_service;
+    if (strcmp(id, WEIR_SERVICE_NUMBERS) == 0)
+        return wr_numbers_service();
     if (strcmp(id, WEIR_SERVICE_UPSTREAM) == 0)
         return wr_upstream_service();
     return NULL;

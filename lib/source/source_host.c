@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "handler/numbers.h"
 #include "handler/upstream.h"
 #include "os/clock.h"
 #include "producer/typed.h"
@@ -636,6 +637,8 @@ static const void *host_service(const weir_host *host, const char *id)
         return &intake_service;
     if (strcmp(id, WEIR_SERVICE_BLOCKS) == 0)
         return wr_source_blocks_service();
+    if (strcmp(id, WEIR_SERVICE_NUMBERS) == 0)
+        return wr_numbers_service();
     if (strcmp(id, WEIR_SERVICE_UPSTREAM) == 0)
         return wr_upstream_service();
     if (strcmp(id, WEIR_SERVICE_SENDERS) == 0)

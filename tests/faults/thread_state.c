@@ -1,7 +1,6 @@
 /* Fault 15: handlers that change the state of a thread, its signal mask or locale, or that call weir. */
 
 #include <criterion/criterion.h>
-#include <locale.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -13,6 +12,7 @@
 #include <weir/handler.h>
 #include <weir/weir.h>
 
+#include "../support/comma_locale.h"
 #include "api_ledger.h"
 
 /* A leak of the C library: setlocale keeps LOCPATH. */
@@ -320,29 +320,6 @@ static void remove_folder(void)
     cr_assert_eq(system(command), 0);
 }
 
-/* A locale with a decimal comma. localedef warns that it defines nothing else. */
-static void make_locale(void)
-{
-    char command[400];
-    cr_assert_not_null(mkdtemp(folder));
-    atexit(remove_folder);
-    snprintf(command, sizeof command,
-             "cd %s && printf 'LC_NUMERIC\\ncopy \"de_DE\"\\nEND LC_NUMERIC\\n' >source && "
-             "localedef -c -i ./source -f UTF-8 ./comma >log 2>&1",
-             folder);
-    if (system(command) < 0)
-        cr_skip_test("no shell");
-    setenv("LOCPATH", folder, 1);
-    snprintf(command, sizeof command, "%s/comma/LC_NUMERIC", folder);
-    if (access(command, R_OK) != 0)
-        cr_skip_test("cannot create a locale with a decimal comma");
-}
-
-static void set_locale(void)
-{
-    cr_assert(setlocale(LC_NUMERIC, "comma"));
-}
-
 static const char *const formats[] = {"text", "json", "bai", "csv", "influx", "graphite", "statsd"};
 
 /* A handler of the type file for each format, and "rude", which is opened first. */
@@ -377,8 +354,10 @@ static void assert_has_a_dot(const char *format)
 
 Test(thread_state, fault_15_formats_ignore_a_locale_that_a_handler_has_set)
 {
-    make_locale();
-    misbehave = set_locale;
+    cr_assert_not_null(mkdtemp(folder));
+    atexit(remove_folder);
+    make_comma_locale(folder);
+    misbehave = set_comma_locale;
     where = EMIT;
     configure_files();
     cr_assert_eq(weir_add_value(weir_get_stream("rude"), "x", 0), 0);
