@@ -372,7 +372,8 @@ enum {
     /* Handlers of the type share nothing: neither its code nor the libraries that it calls have data or locks
      * for the whole process, except for malloc. If the program forks while a callback of one is running, the
      * child uses the type as usual. Without the flag all handlers of the type are unusable in that child: a
-     * library such as libcurl or OpenSSL may have been interrupted with a lock held. */
+     * library such as libcurl or OpenSSL may have been interrupted with a lock held. Nor is there anything that
+     * an exit handler could destroy: handlers of the type may be called while those of the program run. */
     WEIR_TYPE_SHARES_NOTHING = 1u << 0,
 
     /* A handler of the type is opened when weir starts or the handler is configured, without waiting for

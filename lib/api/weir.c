@@ -579,7 +579,9 @@ weir_collector *weir_add_collector(weir_stream *stream, void (*collect)(weir_str
     }
     weir_collector *collector =
         wr_collectors_add(&runtime->collectors, stream, collect, context, interval_ms * WR_NS_PER_MS, &error);
-    if (!collector)
+    if (collector)
+        atomic_store(&runtime->ends_early, true); /* what it reads may be gone once exit handlers run */
+    else
         fail(runtime, &error);
     return collector;
 }

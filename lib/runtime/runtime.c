@@ -81,6 +81,8 @@ static void at_exit(void)
         return;
     const struct wr_config *config = atomic_load(&engine->config);
     int64_t deadline_ns = wr_clock_monotonic_ns() + config->settings.shutdown_timeout_ns;
+    if (!atomic_load(&engine->closed))
+        atomic_store(&runtime->exit_ends, true);
     if (wr_runtime_shutdown(runtime, deadline_ns, &error) == WEIR_ERR_TIMEOUT && !atomic_load(&engine->ended))
         wr_engine_report_unfinished(engine);
 }
@@ -89,11 +91,17 @@ static void at_exit(void)
 extern int __cxa_thread_atexit_impl(void (*destroy)(void *object), void *object, void *of_library) // NOLINT
     __attribute__((weak));
 
+/* Exit handlers of the program may destroy what its own functions use that weir calls. */
+static bool calls_the_program(struct wr_runtime *runtime)
+{
+    return atomic_load(&runtime->log.sink) || atomic_load(&runtime->source_hooks);
+}
+
 static void at_end_of_main_thread(void *unused)
 {
     (void)unused;
     struct wr_runtime *runtime = wr_runtime_find();
-    if (runtime && atomic_load(&runtime->ends_at_exit))
+    if (runtime && (atomic_load(&runtime->ends_early) || calls_the_program(runtime)))
         at_exit();
 }
 
@@ -101,7 +109,8 @@ static void at_end_of_main_thread(void *unused)
  * already about to end, and these destroy what a worker may be using at that moment. exit(3) runs the
  * destructors of the calling thread's thread-local objects before all exit handlers, whatever their order. If
  * the main thread ends by pthread_exit, glibc does not run them: then the process continues. Other threads get
- * none, since it would also run when only they end. */
+ * none, since it would also run when only they end. Types that share nothing use no such library: with these
+ * alone it is left to weir's exit handler, so that those of the program can add values. */
 static void watch_main_thread(void)
 {
     static _Thread_local bool watched;
@@ -113,8 +122,11 @@ static void watch_main_thread(void)
 static void report_late(void)
 {
     struct wr_runtime *runtime = wr_runtime_find();
-    if (runtime)
-        wr_report_write_late(atomic_load(&runtime->engine));
+    if (!runtime)
+        return;
+    /* a function of the program may be unusable by now: it is called only if the program asks for reports */
+    bool warns = atomic_load(&runtime->exit_ends) && !atomic_load(&runtime->log.sink);
+    wr_report_write_late(atomic_load(&runtime->engine), warns ? WEIR_LOG_WARNING : WEIR_LOG_INFO);
 }
 
 /* The main thread need not be one that uses weir. An exit handler that is registered this early runs after
@@ -125,18 +137,19 @@ __attribute__((constructor)) static void watch_at_load(void)
     atexit(report_late);
 }
 
-/* For a process that another thread ends. Exit handlers run in reverse order of registration, so weir's is
- * registered again once a library may have registered one, to run before it. Each registration takes memory
+/* Exit handlers run in reverse order of registration, so weir's is registered again once a library may have
+ * registered one, to run before it: for a process that another thread ends. Each registration takes memory
  * permanently, so it is repeated at most EXITS_MOST times per type: by then the libraries of the type have been
- * used. */
+ * used. For a type that uses none, once is enough. */
 static void register_exit(void *ctx, struct wr_type *type)
 {
     struct wr_runtime *runtime = wr_runtime_find();
     (void)ctx;
-    if (atomic_fetch_add(&type->exits, 1) < EXITS_MOST)
+    bool has_libraries = !(type->is.flags & WEIR_TYPE_SHARES_NOTHING);
+    if (atomic_fetch_add(&type->exits, 1) < (has_libraries ? EXITS_MOST : 1))
         atexit(at_exit);
-    if (runtime)
-        atomic_store(&runtime->ends_at_exit, true);
+    if (runtime && has_libraries)
+        atomic_store(&runtime->ends_early, true);
 }
 
 /* ---- Fork ------------------------------------------------------------------------------------ */
@@ -271,10 +284,8 @@ static bool set_up(struct wr_runtime *runtime)
     atomic_store(&runtime->engine, engine);
     atomic_store(&runtime->life->alive, 1);
     watch_main_thread();
-    if (wr_log_wants(&runtime->log, WEIR_LOG_INFO)) { /* the ledger is reported even without a handler */
+    if (wr_log_wants(&runtime->log, WEIR_LOG_INFO)) /* the ledger is reported even without a handler */
         atexit(at_exit);
-        atomic_store(&runtime->ends_at_exit, true);
-    }
     return pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
 

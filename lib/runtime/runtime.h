@@ -77,7 +77,8 @@ struct wr_runtime {
     bool has_tee_read;         /* WEIR_TEE was read: once, also for forked children */
     _Atomic bool tee_logged;   /* that it does not go with the program's configuration */
     bool parent_was_ready;     /* in a forked child: the parent was configured */
-    _Atomic bool ends_at_exit; /* exit has to shut down */
+    _Atomic bool ends_early;   /* exit has to shut down before all exit handlers, see runtime.c */
+    _Atomic bool exit_ends;    /* the shutdown is that of exit, and not the program's own */
 
     /* separate in each process */
     _Atomic(struct wr_engine *) engine;

@@ -259,13 +259,13 @@ static uint64_t count_refused(const struct wr_engine *engine)
     return count;
 }
 
-void wr_report_write_late(const struct wr_engine *engine)
+void wr_report_write_late(const struct wr_engine *engine, int level)
 {
     if (atomic_load(&reported.process) != getpid())
         return;
     uint64_t late = count_refused(engine) - atomic_load(&reported.refused);
     if (late)
-        wr_log_write(engine->log, WEIR_LOG_INFO,
+        wr_log_write(engine->log, level,
                      "ledger: process %ld: %" PRIu64 " more values refused, which were added after the end",
                      (long)getpid(), late);
 }
@@ -273,10 +273,10 @@ void wr_report_write_late(const struct wr_engine *engine)
 void wr_report_write(struct wr_engine *engine)
 {
     uint64_t generation;
-    if (!wr_log_wants(engine->log, WEIR_LOG_INFO))
-        return;
     atomic_store(&reported.refused, count_refused(engine));
     atomic_store(&reported.process, getpid());
+    if (!wr_log_wants(engine->log, WEIR_LOG_INFO))
+        return;
     struct wr_config *config = wr_engine_config(engine, &generation);
     report_process(engine, config);
     report_handlers(engine);

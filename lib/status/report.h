@@ -8,10 +8,9 @@
 /* To be called after the engine was shut down. */
 void wr_report_write(struct wr_engine *engine);
 
-/* To be called when nothing of the program runs any more: logs how many values were refused since, if there are
- * any.
- */
-void wr_report_write_late(const struct wr_engine *engine);
+/* To be called when nothing of the program runs any more: logs at this level how many values were refused
+ * since, if there are any. */
+void wr_report_write_late(const struct wr_engine *engine, int level);
 
 /* Logs, at this level, the groups whose values had no handler, and why. */
 void wr_report_unrouted(struct wr_engine *engine, int level);

@@ -21,12 +21,30 @@ def return_exit_and_shutdown_deliver_everything(folder):
 
 
 @case
-def values_that_exit_handlers_add_after_the_end_are_in_the_report(folder):
+def values_that_later_exit_handlers_add_are_delivered(folder):
     path = os.path.join(folder, "out")
     done = run(ADDER, "-q", "-n", 100, "-x", "late", WEIR_LOG="info", WEIR_CONFIG=file_config(path, shutdown_timeout="1h"))
-    assert done.returncode == 0 and ": 100 values added, 0 of them unrouted, 0 refused\n" in done.stderr, done.stderr
-    assert done.stderr.endswith(": 3 more values refused, which were added after the end\n"), done.stderr
-    assert len(lines_of(path)) == 100
+    assert done.returncode == 0 and ": 103 values added, 0 of them unrouted, 0 refused\n" in done.stderr, done.stderr
+    assert "more values refused" not in done.stderr, done.stderr
+    assert [json.loads(line)["value"] for line in lines_of(path) if '"late"' in line] == [0, 1, 2]
+    assert len(lines_of(path)) == 103
+
+
+@case
+def values_that_exit_handlers_add_after_the_end_are_reported(folder):
+    """With a handler whose libraries may have exit handlers, and with a log function, weir has ended before."""
+    path = os.path.join(folder, "out")
+    foreign = file_config(path, shutdown_timeout="1h")
+    foreign["handlers"]["foreign"] = {"type": "blocker"}
+    for config, extra, level in ((foreign, (), "warning"), (file_config(path, shutdown_timeout="1h"), ("-l",), "info")):
+        done = run(ADDER, "-q", "-n", 100, "-x", "late", *extra, WEIR_LOG="info", WEIR_CONFIG=config)
+        assert done.returncode == 0 and ": 100 values added, 0 of them unrouted, 0 refused\n" in done.stderr, done.stderr
+        last = done.stderr.splitlines()[-1]
+        assert last.startswith(f"weir: {level}: ") and last.endswith(": 3 more values refused, which were added after the end"), last
+        assert len(lines_of(path)) == 100
+        os.unlink(path)
+    done = run(ADDER, "-q", "-n", 100, "-x", "late", WEIR_CONFIG=foreign)
+    assert without_waits(done.stderr).endswith(": 3 more values refused, which were added after the end\n"), done.stderr
 
 
 @case

@@ -182,11 +182,18 @@ static void print_thread_count(void)
     fflush(stdout);
 }
 
+static void log_as_weir(void *context, int level, const char *text)
+{
+    static const char *const names[] = {"off", "error", "warning", "info", "debug"};
+    (void)context;
+    fprintf(stderr, "weir: %s: %s\n", names[level], text);
+}
+
 /* ---- Options --------------------------------------------------------------------------------- */
 
 static void read_options(int argc, char **argv)
 {
-    for (int option; (option = getopt(argc, argv, "g:t:n:e:p:d:i:b:x:c:r:w:f:H:a:sqT")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "g:t:n:e:p:d:i:b:x:c:r:w:f:H:a:sqTl")) != -1;) {
         switch (option) {
         case 'g': options.group = optarg; break;
         case 't': options.threads = atoi(optarg); break;
@@ -206,6 +213,7 @@ static void read_options(int argc, char **argv)
         case 's': options.shared = true; break;
         case 'q': options.quiet = true; break;
         case 'T': options.prints_threads = true; break;
+        case 'l': weir_set_log(log_as_weir, NULL); break;
         default: exit(2);
         }
     }
