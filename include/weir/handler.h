@@ -317,6 +317,11 @@ typedef struct weir_summaries {
      * smallest value that at least this share of them do not exceed. NaN:
      * there were none, or the instrument has none. */
     double (*quantile)(const weir_host *host, double q);
+
+    /* [worker, inside emit] For a type that gets the parts of summaries: since when the totals are counted of
+     * the summary that this sample of the batch is a part of, in nanoseconds since 1970-01-01 UTC. A total that
+     * begins at 0 again, since its series had ended, has a later one. 0: the sample is no such part. */
+    int64_t (*since)(const weir_host *host, const weir_sample *part);
 } weir_summaries;
 
 /* Service "ledger/1", a weir_ledger: what became of the handler's values, for handlers that report it onwards.

@@ -36,10 +36,11 @@ struct exact {
 /* Of one series. */
 struct sum {
     uint32_t series;
-    bool unrouted;  /* nothing leads here any more: it has no summary without values */
-    bool has_ended; /* see wr_summer_end_series */
-    int kind;       /* enum weir_instrument, or TOTAL */
-    uint32_t idle;  /* intervals without a value, up to now */
+    bool unrouted;    /* nothing leads here any more: it has no summary without values */
+    bool has_ended;   /* see wr_summer_end_series */
+    int kind;         /* enum weir_instrument, or TOTAL */
+    uint32_t idle;    /* intervals without a value, up to now */
+    int64_t since_ns; /* since when the totals are counted: wall clock */
     uint64_t count, total_count;
     struct exact sum, total_sum;
     bool has_last;
@@ -63,15 +64,15 @@ struct wr_summer {
     uint64_t redefinitions; /* of the registry, when adopt_declarations was called last */
     uint64_t looked_at;     /* the registry's changes, when wr_summer_next_declared began last */
     struct wr_slab slab;
-    struct wr_inputs *inputs;           /* of the open interval, as far as they are in a journal */
-    _Atomic uint64_t held;              /* bytes of all inputs; relaxed: other threads only lower it */
-    bool has_recovered;                 /* see wr_summer_has_recovered */
-    int64_t every_ns;                   /* 0: nothing has begun */
-    int64_t planned_ns;                 /* see wr_summer_plan */
-    int64_t since_ns, start_ns, end_ns; /* wall clock */
-    int64_t due_ns;                     /* monotonic */
-    int64_t last_ns;                    /* of the last summary */
-    struct wr_buffer scratch;           /* room for the largest summary */
+    struct wr_inputs *inputs; /* of the open interval, as far as they are in a journal */
+    _Atomic uint64_t held;    /* bytes of all inputs; relaxed: other threads only lower it */
+    bool has_recovered;       /* see wr_summer_has_recovered */
+    int64_t every_ns;         /* 0: nothing has begun */
+    int64_t planned_ns;       /* see wr_summer_plan */
+    int64_t start_ns, end_ns; /* wall clock */
+    int64_t due_ns;           /* monotonic */
+    int64_t last_ns;          /* of the last summary */
+    struct wr_buffer scratch; /* room for the largest summary */
     char text[WR_SUMMARY_TEXT];
 };
 
@@ -85,7 +86,6 @@ struct wr_summer *wr_summer_new(struct wr_registry *registry)
     if (!summer)
         return NULL;
     summer->registry = registry;
-    summer->since_ns = wr_clock_wall_ns();
     return summer;
 }
 
@@ -189,13 +189,18 @@ static void unset_kind(struct wr_summer *summer, struct sum *sum)
     free_buckets(summer, sum);
 }
 
+static int64_t begin_of_interval(const struct wr_summer *summer)
+{
+    return summer->every_ns ? summer->start_ns : wr_clock_wall_ns();
+}
+
 /* Returns NULL without memory. */
 static struct sum *add_sum(struct wr_summer *summer, uint32_t series)
 {
     if (!has_room(summer, series) || !summer->sums)
         return NULL;
     struct sum *sum = &summer->sums[summer->count++];
-    *sum = (struct sum){.series = series, .sketch.slab = &summer->slab};
+    *sum = (struct sum){.series = series, .since_ns = begin_of_interval(summer), .sketch.slab = &summer->slab};
     set_kind(summer, sum, wr_registry_series(summer->registry, series));
     summer->by_series[series] = summer->count;
     return sum;
@@ -354,8 +359,9 @@ static void adopt_declarations(struct wr_summer *summer, uint64_t redefinitions)
         adopt_declaration(summer, &summer->sums[i]);
 }
 
-static void clear_totals(struct sum *sum)
+static void clear_totals(struct sum *sum, int64_t now_ns)
 {
+    sum->since_ns = now_ns;
     sum->total_count = 0;
     sum->total_sum = (struct exact){0, 0};
     if (sum->total_buckets)
@@ -369,7 +375,7 @@ static struct sum *begin_sum(struct wr_summer *summer, struct sum *sum, uint32_t
     if (!sum)
         return add_sum(summer, series);
     sum->has_ended = false;
-    clear_totals(sum);
+    clear_totals(sum, wr_clock_wall_ns());
     return sum;
 }
 
@@ -454,8 +460,7 @@ void wr_summer_take_over(struct wr_summer *summer, const struct wr_summing *summ
     sum->total_sum = other->total_sum;
     if (sum->total_buckets)
         memcpy(sum->total_buckets, other->total_buckets, sum->bucket_count * sizeof *sum->total_buckets);
-    if (summer->since_ns > from->since_ns)
-        summer->since_ns = from->since_ns;
+    sum->since_ns = other->since_ns;
 }
 
 /* ---- The journal ----------------------------------------------------------------------------- */
@@ -538,7 +543,7 @@ static bool put(struct wr_summer *summer, const struct sum *sum, struct wr_segme
         .kind = sum->kind == TOTAL ? WEIR_GAUGE : sum->kind,
         .start_ns = summer->start_ns,
         .end_ns = time_ns,
-        .since_ns = summer->since_ns,
+        .since_ns = sum->since_ns,
         .count = sum->count,
         .sum = value_of(&sum->sum),
         .last = sum->last,
@@ -597,14 +602,14 @@ static bool has_other_bounds(const struct sum *sum, const struct weir_metric *me
 }
 
 /* What its values are summed as was declared anew: totals begin at 0, since its buckets do. */
-static void follow_declaration(struct wr_summer *summer, struct sum *sum)
+static void follow_declaration(struct wr_summer *summer, struct sum *sum, int64_t time_ns)
 {
     const struct weir_metric *metric = wr_registry_series(summer->registry, sum->series);
     if (sum->kind == kind_of(metric) && !has_other_bounds(sum, metric))
         return;
     unset_kind(summer, sum);
     set_kind(summer, sum, metric);
-    clear_totals(sum);
+    clear_totals(sum, time_ns);
 }
 
 /* Returns how many sums have a summary. */
@@ -629,7 +634,9 @@ static int64_t time_of_end(const struct wr_summer *summer, bool early)
 static void limit_times(struct wr_summer *summer, int64_t end_ns)
 {
     summer->start_ns = summer->start_ns < end_ns ? summer->start_ns : end_ns;
-    summer->since_ns = summer->since_ns < end_ns ? summer->since_ns : end_ns;
+    for (uint32_t i = 0; i < summer->count; i++)
+        if (summer->sums[i].since_ns > end_ns)
+            summer->sums[i].since_ns = end_ns;
 }
 
 static void begin_next(struct wr_summer *summer, int64_t time_ns)
@@ -640,7 +647,7 @@ static void begin_next(struct wr_summer *summer, int64_t time_ns)
         if (sum->has_ended || (sum->kind == WEIR_VALUE && sum->idle > FORGET_AFTER))
             remove_sum(summer, sum);
         else
-            follow_declaration(summer, sum);
+            follow_declaration(summer, sum, time_ns);
     }
     summer->start_ns = summer->last_ns = time_ns;
 }

@@ -137,6 +137,13 @@ static void put_line(const struct work *work, const char *suffix, const struct w
     wr_buffer_put_char(work->out, '\n');
 }
 
+/* OpenMetrics, "Counter" and "Histogram": seconds since 1970, behind the other samples of the label set. */
+static void put_created(const struct work *work, const struct wr_exposed *entry)
+{
+    if (work->format == WR_EXPOSITION_OPENMETRICS && entry->created_ns > 0)
+        put_line(work, "_created", entry, NULL, (double)entry->created_ns / 1e9);
+}
+
 /* ---- Order ----------------------------------------------------------------------------------- */
 
 static int compare_names(const struct wr_exposed *a, const struct wr_exposed *b)
@@ -246,11 +253,12 @@ static void put_histogram(const struct work *work, const struct histogram *histo
     }
     /* OpenMetrics: no sum beside values that may be negative, as it is no counter, and no count without a sum
      */
-    if (work->format == WR_EXPOSITION_OPENMETRICS && histogram->first->text.le < 0)
-        return;
-    put_line(work, "_sum", histogram->sum, NULL,
-             wr_base_unit_convert(histogram->sum->text.unit, histogram->sum->value));
-    put_line(work, "_count", histogram->count, NULL, count);
+    if (work->format != WR_EXPOSITION_OPENMETRICS || histogram->first->text.le >= 0) {
+        put_line(work, "_sum", histogram->sum, NULL,
+                 wr_base_unit_convert(histogram->sum->text.unit, histogram->sum->value));
+        put_line(work, "_count", histogram->count, NULL, count);
+    }
+    put_created(work, histogram->count);
 }
 
 /* ---- Families -------------------------------------------------------------------------------- */
@@ -373,6 +381,7 @@ static void put_family(const struct work *work)
         const struct wr_exposed *latest = find_latest(&entry, work->end);
         put_line(work, latest->text.type == WR_SERIES_COUNTER ? "_total" : "", latest, NULL,
                  wr_base_unit_convert(latest->text.unit, latest->value));
+        put_created(work, latest);
     }
 }
 

@@ -24,8 +24,9 @@ struct wr_exposed {
     const weir_series *series;
     struct wr_series_text text;
     double value;
-    int64_t time_ns; /* of the sample */
-    int64_t seen_ns; /* for the owner */
+    int64_t time_ns;    /* of the sample */
+    int64_t seen_ns;    /* for the owner */
+    int64_t created_ns; /* since when a total is counted: OpenMetrics has it as _created; 0: it has not */
 };
 
 /* Sorts series: families together, in them groups and names, in these label sets, and in these the parts of a

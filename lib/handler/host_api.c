@@ -213,7 +213,14 @@ static double find_quantile(const weir_host *host, double q)
     return wr_sketch_quantile(&summary->summary.sketch, q < 0 ? 0 : q > 1 ? 1 : q);
 }
 
-static const weir_summaries summaries_service = {sizeof summaries_service, read_summary, find_quantile};
+static int64_t find_since(const weir_host *host, const weir_sample *part)
+{
+    const struct wr_parts *parts = api_of(host)->parts;
+    return parts ? wr_parts_since(parts, (uint32_t)(part - parts->samples)) : 0;
+}
+
+static const weir_summaries summaries_service = {sizeof summaries_service, read_summary, find_quantile,
+                                                 find_since};
 
 /* ---- Blocking calls of the handler's own ----------------------------------------------------- */
 

@@ -396,7 +396,9 @@ enum wr_parts_result wr_parts_make(struct wr_parts *parts, const weir_batch *bat
             return WR_PARTS_NO_MEMORY;
         if (work.refused)
             break;
-        parts->ends[parts->originals++] = (struct wr_parts_end){parts->count, wr_sample_values(work.sample)};
+        parts->ends[parts->originals++] =
+            (struct wr_parts_end){parts->count, wr_sample_values(work.sample),
+                                  work.sample->kind == WEIR_KIND_SUMMARY ? work.summary.since_ns : 0};
     }
     number(parts, first);
     parts->batch = *batch;
@@ -448,6 +450,11 @@ uint64_t wr_parts_values(const struct wr_parts *parts, uint32_t part)
     for (uint32_t i = find_original(parts, part); i < parts->originals && parts->ends[i].end == part + 1; i++)
         values += parts->ends[i].values;
     return values;
+}
+
+int64_t wr_parts_since(const struct wr_parts *parts, uint32_t part)
+{
+    return parts->ends[find_original(parts, part)].since_ns;
 }
 
 void wr_parts_advance(struct wr_parts *parts, uint32_t done, uint32_t rejected)

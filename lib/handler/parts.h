@@ -47,8 +47,9 @@ struct wr_parts_rules {
 
 /* A sample of the original. */
 struct wr_parts_end {
-    uint32_t end;    /* where its parts end */
-    uint64_t values; /* how many values it is of */
+    uint32_t end;     /* where its parts end */
+    uint64_t values;  /* how many values it is of */
+    int64_t since_ns; /* of a summary: since when its totals are counted; else 0 */
 };
 
 /* All zeros: empty. */
@@ -100,6 +101,9 @@ bool wr_parts_has_rejected(const struct wr_parts *parts);
 /* How many values of the original one of its parts is: all that a summary is of for its last part, and 0 for
  * the others. So what was done of the parts is in values what convert makes of it. part: its index. */
 uint64_t wr_parts_values(const struct wr_parts *parts, uint32_t part);
+
+/* Since when the totals are counted of the summary that this part belongs to; 0: it is a sample of its own. */
+int64_t wr_parts_since(const struct wr_parts *parts, uint32_t part);
 
 /* The handler has done so many of these, of which the last ones were rejected. */
 void wr_parts_advance(struct wr_parts *parts, uint32_t done, uint32_t rejected);

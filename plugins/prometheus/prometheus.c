@@ -18,7 +18,7 @@
 struct prometheus_options {
     const char *listen, *path;
     int64_t connection_limit, timeout_ns, expiry_ns, units;
-    bool insecure;
+    bool insecure, created;
 };
 
 enum { UNITS_BASE };
@@ -46,6 +46,9 @@ static const weir_option prometheus_option_table[] = {
         "units", ENUM, 0, "base", "base|as_is",
         "base: values in ms, KiB and the like are converted to seconds and bytes, and their names say so",
         struct prometheus_options, units),
+    WEIR_OPTION_ROW("created", BOOL, 0, "false", NULL,
+                    "true: OpenMetrics has a further line for each counter and histogram, since when it counts",
+                    struct prometheus_options, created),
     {0},
 };
 
@@ -101,6 +104,9 @@ static bool init_state(struct state *state, const weir_host *host, const struct 
     state->expiry_ns = options->expiry_ns;
     state->table.rules =
         (struct wr_series_rules){.base_units = options->units == UNITS_BASE, .adds_increments = true};
+    state->table.host = host;
+    if (options->created)
+        state->table.summaries = host->service(host, WEIR_SERVICE_SUMMARIES);
     pthread_mutex_init(&state->lock, NULL);
     return true;
 }

@@ -50,7 +50,7 @@ void series_table_fini(struct series_table *table)
     free(table->entries);
     free(table->places);
     free(table->retired);
-    *table = (struct series_table){.rules = table->rules};
+    *table = (struct series_table){.rules = table->rules, .host = table->host, .summaries = table->summaries};
 }
 
 /* ---- The labels of the batch ----------------------------------------------------------------- */
@@ -167,6 +167,14 @@ static double value_of(const weir_sample *sample)
     return sample->kind == WEIR_KIND_INT ? (double)sample->value.i64 : sample->value.f64;
 }
 
+/* A running total of the program's own is not known to have begun at 0. */
+static int64_t find_created(const struct series_table *table, const struct wr_exposed *entry,
+                            const weir_sample *sample)
+{
+    bool is_ours = entry->text.type != WR_SERIES_GAUGE && entry->series->instrument != WEIR_VALUE;
+    return table->summaries && is_ours ? table->summaries->since(table->host, sample) : 0;
+}
+
 uint32_t series_table_put(struct series_table *table, const weir_batch *batch, int64_t now_ns)
 {
     if (!use_labels(table, batch))
@@ -180,6 +188,7 @@ uint32_t series_table_put(struct series_table *table, const weir_batch *batch, i
         bool is_increment = series->instrument == WEIR_COUNTER && !series->cumulative; /* without "aggregate" */
         entry->value = is_increment ? entry->value + value_of(sample) : value_of(sample);
         entry->time_ns = sample->time_ns;
+        entry->created_ns = find_created(table, entry, sample);
         entry->seen_ns = sample->flags & WEIR_SAMPLE_ENDED ? INT64_MIN : now_ns;
     }
     return batch->count;

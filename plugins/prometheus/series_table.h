@@ -24,6 +24,8 @@ struct series_table {
     char **retired;    /* texts of that kind, to be freed */
     size_t retired_count, retired_room;
     struct wr_series_rules rules;
+    const weir_host *host;
+    const weir_summaries *summaries; /* for when totals began; NULL: that is not shown */
 };
 
 /* The entries at one moment, to make a page of them without the lock. Initialized with zeros. */

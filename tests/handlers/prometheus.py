@@ -283,6 +283,39 @@ def a_series_that_is_removed_leaves_the_page_and_begins_anew(folder):
         app.end()
 
 
+@case
+def openmetrics_says_since_when_totals_are_counted(folder):
+    _, parse = prometheus_parsers()
+    metrics = {"my_app": {"peers": "counter", "depth": "gauge", "took": "histogram"}}
+
+    def created_of(app):
+        text, _ = fetch(app.url(), Accept=OPENMETRICS)
+        samples = [sample for family in parse(text) for sample in family.samples]
+        return {(sample.name.removesuffix("_created"), sample.labels.get("id")): sample.value for sample in samples
+                if sample.name.endswith("_created")}
+    with App(folder, {**config_of(created=True), "metrics": metrics}) as app:
+        for name in ("peers", "depth", "took", "alone"):
+            app.do("add", "my_app", name, 2, "id")
+        app.deliver()
+        first = created_of(app)
+        assert {("my_app_peers", "v"), ("my_app_took", "v"), ("my_app_requests", None)} <= set(first), first
+        assert not [name for name, _ in first if name.startswith(("my_app_depth", "my_app_alone"))], first
+        app.do("remove", "my_app", "peers", "id")
+        app.deliver()
+        assert ("my_app_peers", "v") not in created_of(app)
+        for _ in range(2):
+            app.do("add", "my_app", "peers", 3, "id")
+            app.deliver()
+            again = created_of(app)
+            assert again.pop(("my_app_peers", "v")) > first[("my_app_peers", "v")], (first, again)
+            assert again.items() <= first.items(), (first, again)
+        assert "_created" not in fetch(app.url())[0]
+        app.end()
+    with App(folder, {**config_of(), "metrics": metrics}) as app:
+        fill(app)
+        assert "_created" not in fetch(app.url(), Accept=OPENMETRICS)[0]
+
+
 # ---- Prometheus -------------------------------------------------------------------------------------------------
 
 
