@@ -53,6 +53,10 @@ static const weir_option rows[] = {
         "\"aggregate\": of how long a time percentiles, the smallest and the largest value are; 0s: of "
         "the interval",
         struct wr_common_options, window_ns),
+    WEIR_OPTION_ROW("parts", LIST, 0, "min,max,last", NULL,
+                    "\"aggregate\": which of min, max and last are delivered, besides count, sum, buckets and "
+                    "percentiles",
+                    struct wr_common_options, parts),
     WEIR_OPTION_ROW("optional", BOOL, 0, "false", NULL,
                     "true: the handler is left out, with a warning, if its type is not installed",
                     struct wr_common_options, optional),

@@ -26,6 +26,7 @@ struct wr_common_options {
     int64_t aggregate_series;
     weir_list percentiles;
     int64_t window_ns; /* 0: the interval */
+    weir_list parts;
 };
 
 /* The table. "format" is not in it, since it may be an object. */

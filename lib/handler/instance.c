@@ -164,22 +164,36 @@ static bool refuse_with_aggregate(const struct sources *from, const char *option
     return false;
 }
 
+static bool refuse_list(const struct sources *from, const char *option, const struct wr_error *problem)
+{
+    const struct wr_node *at = find_given(from, option);
+    if (at)
+        wr_node_error(at, from->error, "%s", problem->text);
+    else
+        *from->error = *problem;
+    return false;
+}
+
+static bool read_parts_rules(struct wr_parts_rules *rules, const struct wr_common_options *options,
+                             const struct sources *from)
+{
+    struct wr_error problem = {0};
+    if (!wr_percentiles_read(&rules->percentiles, &options->percentiles, &problem))
+        return refuse_list(from, "percentiles", &problem);
+    if (!wr_parts_read_left_out(&rules->left_out, &options->parts, &problem))
+        return refuse_list(from, "parts", &problem);
+    rules->window_ns = options->window_ns;
+    return true;
+}
+
 static bool check_aggregate(struct wr_instance *instance, const struct sources *from)
 {
     const struct wr_common_options *common_options = &instance->common_options;
-    struct wr_error problem = {0};
-    const struct wr_node *at = find_given(from, "percentiles");
-    if (!wr_percentiles_read(&instance->parts_rules.percentiles, &common_options->percentiles, &problem)) {
-        if (at)
-            wr_node_error(at, from->error, "%s", problem.text);
-        else
-            *from->error = problem;
+    if (!read_parts_rules(&instance->parts_rules, common_options, from))
         return false;
-    }
-    instance->parts_rules.window_ns = common_options->window_ns;
     if (!common_options->aggregate_ns)
         return true;
-    at = find_given(from, "aggregate");
+    const struct wr_node *at = find_given(from, "aggregate");
     if (at && common_options->aggregate_ns < SHORTEST_MS * WR_NS_PER_MS) {
         wr_node_error(at, from->error, "aggregate must be 0s or at least %d ms", SHORTEST_MS);
         return false;

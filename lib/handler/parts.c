@@ -52,6 +52,35 @@ bool wr_percentiles_read(struct wr_percentiles *percentiles, const weir_list *te
     return true;
 }
 
+/* ---- Parts that may be left out --------------------------------------------------------------- */
+
+static uint32_t find_part(const char *name)
+{
+    static const struct {
+        const char *name;
+        uint32_t part;
+    } parts[] = {{"min", WR_PART_MIN}, {"max", WR_PART_MAX}, {"last", WR_PART_LAST}};
+    for (size_t i = 0; i < WR_COUNT_OF(parts); i++)
+        if (strcmp(name, parts[i].name) == 0)
+            return parts[i].part;
+    return 0;
+}
+
+bool wr_parts_read_left_out(uint32_t *left_out, const weir_list *wanted, struct wr_error *error)
+{
+    *left_out = WR_PART_MIN | WR_PART_MAX | WR_PART_LAST;
+    for (size_t i = 0; i < wanted->count; i++) {
+        uint32_t part = find_part(wanted->items[i]);
+        if (!part) {
+            wr_error_set(error, WEIR_ERR_CONFIG, "parts: must be of min, max and last, got \"%s\"",
+                         wanted->items[i]);
+            return false;
+        }
+        *left_out &= ~part;
+    }
+    return true;
+}
+
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
 /* What is being taken apart. */
@@ -157,6 +186,13 @@ static void put_sum(struct work *work, const char *suffix, double total, double 
         put_part(work, suffix, total, TOTAL | is);
 }
 
+/* A part that may be left out. */
+static void put_optional(struct work *work, uint32_t part, const char *suffix, double value)
+{
+    if (!(work->rules->left_out & part))
+        put_part(work, suffix, value, 0);
+}
+
 static void end_event(struct work *work)
 {
     struct wr_parts *parts = work->parts;
@@ -171,10 +207,10 @@ static void put_distribution(struct work *work)
     const struct wr_percentiles *percentiles = &work->rules->percentiles;
     if (!sketch->count)
         return;
-    put_part(work, ".min", sketch->min, 0);
-    put_part(work, ".max", sketch->max, 0);
+    put_optional(work, WR_PART_MIN, ".min", sketch->min);
+    put_optional(work, WR_PART_MAX, ".max", sketch->max);
     if (work->summary.kind == WEIR_VALUE)
-        put_part(work, ".last", work->summary.last, 0);
+        put_optional(work, WR_PART_LAST, ".last", work->summary.last);
     for (size_t i = 0; i < percentiles->count; i++)
         put_part(work, percentiles->suffixes[i], wr_sketch_quantile(sketch, percentiles->quantiles[i]), 0);
 }
@@ -281,6 +317,7 @@ static size_t put_stem(struct work *work)
                      (has_buckets(work) ? WR_PART_BUCKET : 0u) |
                      (work->summary.kind == WEIR_VALUE ? WR_PART_LAST : 0u) |
                      (work->rules->percentiles.count ? WR_PART_PERCENTILE : 0u);
+    parts &= ~work->rules->left_out;
     size_t length = wr_family_put_stem(work->registry, work->metric->stream->group, work->metric->name, parts,
                                        work->stem, sizeof work->stem);
     if (length > work->metric->length)
@@ -316,8 +353,10 @@ static bool check_parts(struct work *work)
 /* Sets the values of the summary's window. Returns false if out of memory. */
 static bool add_to_window(struct work *work, const struct wr_sample_id *first)
 {
+    const struct wr_parts_rules *rules = work->rules;
     work->values = &work->summary.sketch;
-    if (work->summary.kind == WEIR_HISTOGRAM && wants(work, WR_WANTS_WHOLE))
+    bool has_none = !(~rules->left_out & (WR_PART_MIN | WR_PART_MAX)) && !rules->percentiles.count;
+    if (has_none || (work->summary.kind == WEIR_HISTOGRAM && wants(work, WR_WANTS_WHOLE)))
         return true;
     const struct wr_sample_id id = wr_sample_id_behind(first, work->parts->originals);
     work->values = wr_windows_add(&work->parts->windows, work->sample->series, &id, work->summary.end_ns,

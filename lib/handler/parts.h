@@ -38,10 +38,15 @@ struct wr_percentiles {
 /* Reads numbers above 0 and below 100. Returns false with the error's message: what is wrong with which. */
 bool wr_percentiles_read(struct wr_percentiles *percentiles, const weir_list *texts, struct wr_error *error);
 
+/* Reads which of min, max and last are wanted, and sets the WR_PART_* of the others. Returns false with the
+ * error's message: what is wrong. */
+bool wr_parts_read_left_out(uint32_t *left_out, const weir_list *wanted, struct wr_error *error);
+
 /* How summaries are taken apart. */
 struct wr_parts_rules {
     uint32_t wanted; /* WR_WANTS_* of the format */
     struct wr_percentiles percentiles;
+    uint32_t left_out; /* WR_PART_* */
     int64_t window_ns; /* see struct wr_windows */
 };
 

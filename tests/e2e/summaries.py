@@ -108,6 +108,29 @@ def a_window_has_the_values_of_earlier_intervals(folder):
 
 
 @case
+def parts_that_are_not_wanted_are_left_out(folder):
+    for number, (options, expected) in enumerate((
+            ({"parts": ["max"]}, {"took.max", "loss.max", "took.p50", "loss.p50"}),
+            ({"parts": ["min", "last"], "percentiles": []}, {"took.min", "loss.min", "loss.last"}),
+            ({"parts": [], "percentiles": [], "window": "1d"}, set()))):
+        out = os.path.join(folder, f"out{number}")
+        app = ScriptedApp({**to_file(out, **{"percentiles": [50], **options}), "metrics": METRICS}, folder)
+        for value in (3, 5):
+            app.do("add", "took", value)
+            app.do("add", "loss", value)
+        assert app.do("flush", -1)["code"] == 0
+        stats = app.do("ledger", "out")
+        assert_handler_ledger(stats)
+        assert stats["delivered"] == 4, stats
+        app.end()
+        found = {part["name"]: part["value"] for part in parts_of(out)}
+        always = {"took.count", "took.sum", "took.bucket", "loss.count", "loss.sum"}
+        names = {name for name in found if name.startswith(("took.", "loss."))}
+        assert names == always | expected, (options, found)
+        assert found["loss.sum"] == 8 and found.get("loss.last", 5) == 5 and found.get("took.max", 5) == 5, found
+
+
+@case
 def intervals_end_at_multiples_of_their_length(folder):
     out = os.path.join(folder, "out")
     done = run(ADDER, "-n", 300, "-p", 1000000, "-f", -1, "-H", "out", WEIR_CONFIG=to_file(out, aggregate="50ms"))

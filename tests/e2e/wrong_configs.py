@@ -123,6 +123,8 @@ WRONG = [
     (FILE % '"percentiles": [0]', None, ["above 0 and below 100", 'got "0"']),
     (FILE % '"percentiles": [50, 100]', None, ["above 0 and below 100", 'got "100"']),
     (FILE % '"percentiles": ["median"]', None, ["above 0 and below 100", 'got "median"']),
+    (FILE % '"parts": "min"', None, ['"min" is not an array of strings']),
+    (FILE % '"parts": ["min", "count"]', None, ["parts: must be of min, max and last", 'got "count"']),
     (FILE % '"percentiles": [true]', None, ["true is not a string"]),
     (FILE % '"percentiles": [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]', None, ["at most 16 numbers", 'got "17"']),
     (FILE % '"agregate": "1s"', None, ["unknown option", 'did you mean "aggregate"?']),

@@ -16,7 +16,7 @@ static void expect_refused(const char *text, const char *expected)
     "max_series_per_name, unknown_keys, status"
 #define COMMON_OPTIONS                                                                                         \
     "allowed: format, delivery, queue, overflow, block_timeout, batch, batch_bytes, linger, retry_min, "       \
-    "retry_max, spool, spool_limit, aggregate, aggregate_series, percentiles, window, optional"
+    "retry_max, spool, spool_limit, aggregate, aggregate_series, percentiles, window, parts, optional"
 #define DURATION "a duration (like 5s, 200ms; units: ns, us, ms, s, m, h, d)"
 #define ROUTES                                                                                                 \
     "must be the name of a handler or of an installed handler type, \"inherit\", an object with \"to\", or "   \
