@@ -26,6 +26,7 @@ enum {
     WR_WANTS_DELTAS = 1u << 1,   /* what came in the interval, in place of running totals */
     WR_WANTS_NO_BUCKETS = 1u << 2, /* the format writes no labels, so buckets would look alike */
     WR_WANTS_WHOLE = 1u << 3,      /* not at all, except for those of values without an instrument */
+    WR_WANTS_STATSD = 1u << 4,     /* as the server StatsD does; there is nothing for plain values */
 };
 
 /* A bit of weir_sample.flags, of parts: the value adds to the ones before, as an increment of a counter does.

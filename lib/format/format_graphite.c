@@ -8,10 +8,12 @@
 #include "format/metric_path.h"
 
 enum { TOTAL, DELTA };
+enum { NAMES_WEIR, NAMES_STATSD };
 
 struct graphite_options {
     bool tags;
     int64_t temporality;
+    int64_t names;
 };
 
 static const weir_option option_rows[] = {
@@ -20,6 +22,9 @@ static const weir_option option_rows[] = {
     WEIR_OPTION_ROW("temporality", ENUM, 0, "total", "total|delta",
                     "of summaries of counters and histograms: running totals, or what came in the interval",
                     struct graphite_options, temporality),
+    WEIR_OPTION_ROW("names", ENUM, 0, "weir", "weir|statsd",
+                    "statsd: summaries as the server StatsD writes them: stats.counters.PATH.rate",
+                    struct graphite_options, names),
     {0},
 };
 
@@ -42,11 +47,23 @@ static void put_tag(struct wr_buffer *out, const weir_label *label)
     wr_metric_path_put_word(out, label->value, &of_value);
 }
 
+/* Parts of a counter are its instrument's, those of other summaries have none. */
+static const char *find_namespace(const weir_series *series)
+{
+    switch (series->instrument) {
+    case WEIR_COUNTER: return "stats.counters.";
+    case WEIR_GAUGE: return "stats.gauges.";
+    default: return series->cumulative ? "stats.gauges." : "stats.timers.";
+    }
+}
+
 static void put_prefix(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
 {
     const struct graphite_options *options = encoder->options;
     struct wr_labels_walk walk = {0, 0};
     const weir_label *label;
+    if (options->names == NAMES_STATSD)
+        wr_buffer_put_text(out, find_namespace(series));
     wr_metric_path_put_series(out, series, options->tags, &of_path);
     while (options->tags && (label = wr_labels_next(&walk, series, encoder->batch)))
         if (*label->value)
@@ -93,7 +110,8 @@ static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
 static uint32_t choose_wanted(const void *given)
 {
     const struct graphite_options *options = given;
-    return (options->tags ? WR_WANTS_INSTANCE : 0) | (options->temporality == DELTA ? WR_WANTS_DELTAS : 0);
+    return (options->tags ? WR_WANTS_INSTANCE : 0) | (options->temporality == DELTA ? WR_WANTS_DELTAS : 0) |
+           (options->names == NAMES_STATSD ? WR_WANTS_STATSD : 0);
 }
 
 const struct wr_format wr_format_graphite = {

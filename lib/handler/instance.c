@@ -164,7 +164,7 @@ static bool refuse_with_aggregate(const struct sources *from, const char *option
     return false;
 }
 
-static bool refuse_list(const struct sources *from, const char *option, const struct wr_error *problem)
+static bool refuse_option(const struct sources *from, const char *option, const struct wr_error *problem)
 {
     const struct wr_node *at = find_given(from, option);
     if (at)
@@ -179,9 +179,9 @@ static bool read_parts_rules(struct wr_parts_rules *rules, const struct wr_commo
 {
     struct wr_error problem = {0};
     if (!wr_percentiles_read(&rules->percentiles, &options->percentiles, &problem))
-        return refuse_list(from, "percentiles", &problem);
+        return refuse_option(from, "percentiles", &problem);
     if (!wr_parts_read_left_out(&rules->left_out, &options->parts, &problem))
-        return refuse_list(from, "parts", &problem);
+        return refuse_option(from, "parts", &problem);
     rules->window_ns = options->window_ns;
     return true;
 }
@@ -467,6 +467,19 @@ static bool fill_all(struct wr_instance *instance, const struct sources *from)
     return go_on(from, valid) && set_format(instance, from) && valid && set_identity(instance, from->error);
 }
 
+static bool choose_wanted(struct wr_instance *instance, const struct sources *from)
+{
+    struct wr_error problem;
+    if (!instance->format || !instance->format->wanted)
+        return true;
+    uint32_t wanted = instance->parts_rules.wanted = instance->format->wanted(instance->format_options);
+    if (!(wanted & WR_WANTS_STATSD) || instance->common_options.aggregate_ns)
+        return true;
+    wr_error_set(&problem, WEIR_ERR_CONFIG,
+                 "names \"statsd\" needs \"aggregate\", such as \"10s\": they are those of an interval");
+    return refuse_option(from, "format", &problem);
+}
+
 struct wr_instance *wr_instance_new(struct wr_type *type, const struct wr_config *config,
                                     const struct wr_config_handler *handler, struct wr_log *log,
                                     struct wr_expanded *expanded, struct wr_unknown_keys *unknown,
@@ -484,15 +497,13 @@ struct wr_instance *wr_instance_new(struct wr_type *type, const struct wr_config
     const char *name = wr_region_text(&instance->keep, handler->name, strlen(handler->name));
     if (!name)
         fail_memory(error);
-    if (!name || !fill_all(instance, &from)) {
+    if (!name || !fill_all(instance, &from) || !choose_wanted(instance, &from)) {
         wr_instance_free(instance);
         return NULL;
     }
     report_hidden(instance, name);
     wr_host_api_init(&instance->host, name, type);
     if (instance->format) {
-        if (instance->format->wanted)
-            instance->parts_rules.wanted = instance->format->wanted(instance->format_options);
         wr_encoder_init(&instance->encoder, instance->format, instance->format_options);
         instance->host.encoder = &instance->encoder;
     }

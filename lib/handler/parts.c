@@ -250,12 +250,83 @@ static void put_buckets(struct work *work)
 static bool has_buckets(const struct work *work)
 {
     return work->summary.kind == WEIR_HISTOGRAM && work->summary.bucket_count &&
-           !wants(work, WR_WANTS_NO_BUCKETS);
+           !(work->rules->wanted & (WR_WANTS_NO_BUCKETS | WR_WANTS_STATSD));
+}
+
+/* ---- As StatsD calls them -------------------------------------------------------------------- */
+
+static void put_named(struct work *work, const char *what, const char *percent, double value, unsigned is)
+{
+    char suffix[WR_PERCENTILE_SUFFIX + sizeof ".upper_"];
+    snprintf(suffix, sizeof suffix, "%s%s", what, percent);
+    put_part(work, suffix, value, is);
+}
+
+/* https://github.com/statsd/statsd, lib/process_metrics.js and docs/metric_types.md: a percentile is that of
+ * the nearest rank, to which the rank is rounded; of too few values there is none. */
+static void put_ranks(struct work *work, const struct wr_sketch *values)
+{
+    const struct wr_percentiles *percentiles = &work->rules->percentiles;
+    double count = (double)values->count;
+    for (size_t i = 0; i < percentiles->count; i++) {
+        const char *percent = percentiles->suffixes[i] + strlen(".p");
+        uint64_t rank = values->count == 1 ? 1 : (uint64_t)(percentiles->quantiles[i] * count + 0.5);
+        if (!rank)
+            continue;
+        put_named(work, ".count_", percent, (double)rank, COUNTS);
+        put_named(work, ".upper_", percent, wr_sketch_quantile(values, (double)rank / count), 0);
+    }
+}
+
+/* Between the two in the middle. */
+static double find_median(const struct wr_sketch *values)
+{
+    double count = (double)values->count;
+    uint64_t half = values->count / 2;
+    double above = wr_sketch_quantile(values, (double)(half + 1) / count);
+    return values->count % 2 ? above : (wr_sketch_quantile(values, (double)half / count) + above) / 2;
+}
+
+static void put_timer(struct work *work, double seconds)
+{
+    const struct wr_summary *summary = &work->summary;
+    const struct wr_sketch *values = work->values;
+    put_part(work, ".count", (double)summary->count, COUNTS);
+    put_part(work, ".count_ps", (double)summary->count / seconds, COUNTS);
+    if (summary->count) {
+        put_part(work, ".sum", summary->sum, 0);
+        put_part(work, ".mean", summary->sum / (double)summary->count, 0);
+    }
+    if (!values->count)
+        return;
+    put_optional(work, WR_PART_MIN, ".lower", values->min);
+    put_optional(work, WR_PART_MAX, ".upper", values->max);
+    put_part(work, ".median", find_median(values), 0);
+    put_ranks(work, values);
+}
+
+static void put_as_statsd(struct work *work)
+{
+    const struct wr_summary *summary = &work->summary;
+    int64_t took_ns = summary->end_ns - summary->start_ns;
+    double seconds = (double)(took_ns > 0 ? took_ns : 1) / 1e9;
+    if (summary->kind == WEIR_COUNTER) {
+        put_part(work, ".rate", summary->sum / seconds, TOTAL | INCREMENT);
+        put_part(work, ".count", summary->sum, TOTAL | INCREMENT);
+    } else if (summary->kind == WEIR_GAUGE) {
+        put(work, work->metric, summary->last, 0);
+    } else
+        put_timer(work, seconds);
+    end_event(work);
 }
 
 static void put_summary(struct work *work)
 {
     const struct wr_summary *summary = &work->summary;
+    if (wants(work, WR_WANTS_STATSD)) {
+        put_as_statsd(work);
+        return;
+    }
     if (wants(work, WR_WANTS_WHOLE) && summary->kind != WEIR_VALUE) {
         append(work, work->sample);
         return;
@@ -302,6 +373,8 @@ static bool refuse_parts(struct work *work, const char *format, ...)
 static const char *find_longest_suffix(const struct work *work)
 {
     const struct wr_percentiles *percentiles = &work->rules->percentiles;
+    if (wants(work, WR_WANTS_STATSD))
+        return ".upper_99_9999999999"; /* as long as any */
     const char *longest = has_buckets(work) ? ".bucket" : ".count";
     for (size_t i = 0; work->values->count && i < percentiles->count; i++)
         if (strlen(percentiles->suffixes[i]) > strlen(longest))
@@ -313,6 +386,8 @@ static const char *find_longest_suffix(const struct work *work)
  * length. */
 static size_t put_stem(struct work *work)
 {
+    if (wants(work, WR_WANTS_STATSD)) /* each is a path of its own, below that of the name */
+        return (size_t)snprintf(work->stem, sizeof work->stem, "%s", work->metric->name);
     unsigned parts = WR_PART_COUNT | WR_PART_SUM | WR_PART_MIN | WR_PART_MAX |
                      (has_buckets(work) ? WR_PART_BUCKET : 0u) |
                      (work->summary.kind == WEIR_VALUE ? WR_PART_LAST : 0u) |
@@ -330,7 +405,8 @@ static size_t put_stem(struct work *work)
 static bool check_parts(struct work *work)
 {
     const struct weir_stream *stream = work->metric->stream;
-    if (work->summary.kind != WEIR_HISTOGRAM && work->summary.kind != WEIR_VALUE)
+    bool is_counter = work->summary.kind == WEIR_COUNTER && wants(work, WR_WANTS_STATSD);
+    if (work->summary.kind != WEIR_HISTOGRAM && work->summary.kind != WEIR_VALUE && !is_counter)
         return true;
     if (wants(work, WR_WANTS_WHOLE) && work->summary.kind == WEIR_HISTOGRAM)
         return true;

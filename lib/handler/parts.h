@@ -6,6 +6,10 @@
  * and the percentiles, all of the interval. A format may want what came in the interval in place of totals, or
  * no buckets. Smallest, largest and percentiles may be those of a longer time: see window.h.
  *
+ * For a format with the names of the server StatsD, a counter becomes NAME.rate and NAME.count, and histograms
+ * and values NAME.count, .count_ps, .sum, .mean, .lower, .upper, .median and the percentiles, like
+ * NAME.count_90 and NAME.upper_90, all of the interval.
+ *
  * The parts of a summary are one event, but each bucket is an event of its own, as an event has one label set.
  * The series of the parts are not counted against settings.max_series.
  *

@@ -183,7 +183,8 @@ def lines_as(folder, form, *arguments, settings=None):
     done = run(WEIR, "emit", "-g", "my.app", *arguments, "--", *FORMATTED, WEIR_CONFIG=config)
     assert done.returncode == 0 and without_waits(done.stderr) == "", done
     lines = [re.sub(r"\binstance=%s:\d+" % re.escape(socket.gethostname()), "instance=HOST:PID", line) for line in lines_of(out)]
-    last = len(lines) // 2 if form == "bai" else next(i for i, line in enumerate(lines + [lines[0]]) if i and "requests" in line)
+    begins = (i for i, line in enumerate(lines + [lines[0]]) if i and "requests" in line and "requests" not in lines[i - 1])
+    last = len(lines) // 2 if form == "bai" else next(begins)
     return [re.sub(r" \d{10,}$", "", line) for line in lines[:last]]
 
 
@@ -216,6 +217,22 @@ def graphite_gets_a_path_for_each_part(folder):
     assert lines[7:10] == ["my.app.took.bucket.5 1", "my.app.took.bucket.75_5 2", "my.app.took.bucket.inf 2"], lines
     tagged = lines_as(folder, {"type": "graphite", "tags": True})
     assert tagged[0] == "my.app.requests;instance=HOST:PID 3" and "my.app.took.bucket;instance=HOST:PID;le=5 1" in tagged, tagged
+
+
+@case
+def graphite_with_the_names_of_statsd(folder):
+    """The interval ends by the flush, so the rates are those of a time that is not known."""
+    lines = [line.split(" ") for line in lines_as(folder, {"type": "graphite", "names": "statsd"})]
+    rates = {path: float(value) for path, value in lines if path.endswith((".rate", ".count_ps"))}
+    assert set(rates) == {"stats.counters.my.app.requests.rate", "stats.timers.my.app.took.count_ps", "stats.timers.my.app.loss.count_ps"}, rates
+    assert abs(rates["stats.counters.my.app.requests.rate"] / rates["stats.timers.my.app.loss.count_ps"] - 3) < 1e-9, rates
+    timer = "stats.timers.my.app."
+    assert [(path, float(value)) for path, value in lines if path not in rates] == [
+        ("stats.counters.my.app.requests.count", 3), ("stats.gauges.my.app.open", -5), (timer + "took.count", 2),
+        (timer + "took.sum", 63), (timer + "took.mean", 31.5), (timer + "took.lower", 3), (timer + "took.upper", 60),
+        (timer + "took.median", 31.5), (timer + "took.count_50", 1), (timer + "took.upper_50", 3), (timer + "loss.count", 1), (timer + "loss.sum", 0.5),
+        (timer + "loss.mean", 0.5), (timer + "loss.lower", 0.5), (timer + "loss.upper", 0.5), (timer + "loss.median", 0.5),
+        (timer + "loss.count_50", 1), (timer + "loss.upper_50", 0.5)], lines
 
 
 @case

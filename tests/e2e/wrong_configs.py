@@ -123,6 +123,7 @@ WRONG = [
     (FILE % '"percentiles": [0]', None, ["above 0 and below 100", 'got "0"']),
     (FILE % '"percentiles": [50, 100]', None, ["above 0 and below 100", 'got "100"']),
     (FILE % '"percentiles": ["median"]', None, ["above 0 and below 100", 'got "median"']),
+    (FILE % '"format": {"type": "graphite", "names": "statsd"}', None, ['names "statsd" needs "aggregate"']),
     (FILE % '"parts": "min"', None, ['"min" is not an array of strings']),
     (FILE % '"parts": ["min", "count"]', None, ["parts: must be of min, max and last", 'got "count"']),
     (FILE % '"percentiles": [true]', None, ["true is not a string"]),
