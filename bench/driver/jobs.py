@@ -120,6 +120,8 @@ def list_jobs(workspace, tracing, database, scale):
         "spdlog sync": partial(spdlog, way="sync"),
         "spdlog async": partial(spdlog, way="async"),
         "weir handle": partial(weir, way="handle"),
+        "weir null handle": partial(weir, handler="null", way="handle"),
+        "weir labeled handle": partial(weir, handler="null", way="labeled_handle"),
         "rdtsc, 2 threads": partial(peer, "rdtsc", writes=False, **two),
         "weir emit": partial(weir, way="emit", event=8),
         "fprintf": stdio,

@@ -163,6 +163,7 @@ GOALS = [
     Row("scrape of 10,000 series", scrape("weir scrape"), "prometheus-cpp", scrape("exposer scrape"), part_of(5)),
     Row("the same: peak memory", memory("weir scrape"), "prometheus-cpp", memory("exposer scrape"), at_most(1)),
     Row("call with labels", call("weir labeled"), goal=Goal("at most 60 ns", figure_max=60)),
+    Row("call by the handle of a label set", call("weir labeled handle"), "without labels", call("weir null handle"), at_most(1.1)),
     Row("source statsd, without loss", rate("weir statsd"), "npm's statsd", rate("statsd"), at_least(10)),
     Row("source statsd, without loss", rate("weir statsd"), "collectd", rate("collectd"), at_least(2)),
     Row("source fifo, JSON lines to a file", rate("weir fifo"), "a loop like metrics-pusher's", rate("pusher"), at_least(50)),

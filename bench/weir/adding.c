@@ -1,5 +1,5 @@
-/* adding: adds values with weir: way=name, handle, emit or labeled (labels of the call); counter, gauge or
- * histogram: by the handle of such an instrument. */
+/* adding: adds values with weir: way=name, handle, labeled_handle (of a label set), emit or labeled (labels of
+ * the call); counter, gauge or histogram: by the handle of such an instrument. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +83,13 @@ static weir_metric *get_histogram(weir_stream *stream, const char *name)
     return weir_get_histogram(stream, name, bounds, sizeof bounds / sizeof bounds[0]);
 }
 
+static weir_metric *get_labeled(weir_stream *stream, const char *name)
+{
+    const weir_label labels[] = {{"route", "/orders"}, {"status", "200"}};
+    (void)stream;
+    return weir_get_metric(weir_get_stream_labeled("my_app", labels, 2), name);
+}
+
 static const struct way {
     const char *name;
     void (*add)(struct state *state, const double *values, size_t count);
@@ -91,7 +98,7 @@ static const struct way {
     {"name", add_by_name, weir_get_metric},       {"handle", add_by_handle, weir_get_metric},
     {"emit", emit_events, weir_get_metric},       {"labeled", add_labeled, weir_get_metric},
     {"counter", add_by_handle, weir_get_counter}, {"gauge", add_by_handle, weir_get_gauge},
-    {"histogram", add_by_handle, get_histogram},
+    {"histogram", add_by_handle, get_histogram},  {"labeled_handle", add_by_handle, get_labeled},
 };
 static const struct way *way;
 
@@ -101,7 +108,8 @@ static void choose_way(const struct task *task)
         if (strcmp(task->way, ways[i].name) == 0)
             way = &ways[i];
     if (!way)
-        measure_fail("way=%s: must be name, handle, emit, labeled, counter, gauge or histogram", task->way);
+        measure_fail("way=%s: must be name, handle, labeled_handle, emit, labeled, counter, gauge or histogram",
+                     task->way);
     add_values = way->add;
     if (way->add == add_by_name && task->names > 1)
         add_values = add_by_names_in_turn;

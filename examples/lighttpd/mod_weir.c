@@ -80,7 +80,8 @@ SERVER_FUNC(mod_weir_worker_init)
     data->stream = weir_get_stream("lighttpd");
     data->durations = weir_get_histogram(data->stream, "request.duration", NULL, 0);
     data->connections = weir_get_gauge(data->stream, "connections");
-    weir_describe(data->stream, "request.duration", "s", "From a request's whole head to the last byte of its response");
+    weir_describe(data->stream, "request.duration", "s",
+                  "From a request's whole head to the last byte of its response");
     weir_describe(data->stream, "requests", NULL, "Requests that were answered");
     weir_describe(data->stream, "heap.used", "By", "Memory that malloc has given out");
     weir_get_gauge(data->stream, "heap.used");
