@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/* The number of the contract. A plugin that was built for another number is refused. Stable since 1: see
- * doc/abi.md. */
+/* The number of the contract of handler types; for source types, see <weir/source.h>. A plugin that was built
+ * for another number is refused. Stable since 1: see doc/abi.md. */
 #define WEIR_ABI 1
 
 /* Marks the entry point of a plugin, the only symbol that it exports. */
@@ -44,7 +44,7 @@ struct weir_handler_type; /* <weir/handler.h> */
  * itself. None of them fails unless stated. */
 typedef struct weir_host {
     size_t size;      /* sizeof(weir_host) of the core */
-    uint32_t abi;     /* WEIR_ABI of the core */
+    uint32_t abi;     /* WEIR_ABI of the core; for a source, its WEIR_SOURCE_ABI */
     const char *name; /* the handler's name in the configuration; in prepare, the type's name */
 
     /* The type that this handler is an instance of: the pointer that weir_handler_type_at returned, or that was

@@ -39,6 +39,10 @@
 extern "C" {
 #endif
 
+/* The number of the contract of source types, which grows apart from WEIR_ABI of handler types. A plugin that
+ * was built for another number is refused. */
+#define WEIR_SOURCE_ABI 1
+
 /* ---- Adding ---------------------------------------------------------------------------------- */
 
 /* Bits of weir_record.flags. */
@@ -362,7 +366,7 @@ enum {
  * that are not marked as optional are required. */
 typedef struct weir_source_type {
     size_t size;    /* sizeof(weir_source_type) */
-    uint32_t abi;   /* WEIR_ABI */
+    uint32_t abi;   /* WEIR_SOURCE_ABI */
     uint32_t flags; /* WEIR_SOURCE_* */
 
     const char *name;    /* [a-z][a-z0-9_]*, at most 63 bytes */

@@ -655,7 +655,7 @@ void wr_source_host_init(struct wr_source *source, const char *name)
     source->add = wr_source_host_add;
     source->shown = (weir_host){
         .size = sizeof(weir_host),
-        .abi = WEIR_ABI,
+        .abi = WEIR_SOURCE_ABI,
         .name = name,
         .log = host_log,
         .refuse = host_refuse,

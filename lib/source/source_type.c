@@ -15,9 +15,9 @@ typedef const weir_source_type *type_at(uint32_t index);
 static bool check_head(const weir_source_type *type, const char *path, struct wr_error *error)
 {
     /* nothing but size and abi may be read before the numbers are known to be equal */
-    if (type->abi != WEIR_ABI)
-        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: made for ABI %u, but this weir has ABI %u", path, type->abi,
-                     WEIR_ABI);
+    if (type->abi != WEIR_SOURCE_ABI)
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: made for source ABI %u, but this weir has source ABI %u",
+                     path, type->abi, WEIR_SOURCE_ABI);
     else if (!WEIR_HAS(type, destroy)) /* the last of the required fields */
         wr_error_set(error, WEIR_ERR_PLUGIN, "%s: its source type is %zu bytes long; at least %zu are needed",
                      path, type->size, offsetof(weir_source_type, destroy) + sizeof type->destroy);

@@ -428,7 +428,7 @@ static void run(void *self, weir_source_outcome *outcome)
 
 static const weir_source_type type = {
     .size = sizeof(weir_source_type),
-    .abi = WEIR_ABI,
+    .abi = WEIR_SOURCE_ABI,
     .name = "collector",
     .summary = "an HTTP server over the file of a store: the state of the process, MLBench's REST API",
     .options = options_table,

@@ -640,7 +640,7 @@ static void run(void *self, weir_source_outcome *outcome)
 
 static const weir_source_type type = {
     .size = sizeof(weir_source_type),
-    .abi = WEIR_ABI,
+    .abi = WEIR_SOURCE_ABI,
     .flags = WEIR_SOURCE_PARSES | WEIR_SOURCE_UNGROUPED,
     .name = "file",
     .summary = "reads lines that are appended to files",

@@ -372,7 +372,7 @@ static void run(void *self, weir_source_outcome *outcome)
 
 static const weir_source_type type = {
     .size = sizeof(weir_source_type),
-    .abi = WEIR_ABI,
+    .abi = WEIR_SOURCE_ABI,
     .name = "forward",
     .summary = "takes values over from other processes with weir",
     .options = options_table,

@@ -669,7 +669,7 @@ static void run(void *self, weir_source_outcome *outcome)
 
 static const weir_source_type type = {
     .size = sizeof(weir_source_type),
-    .abi = WEIR_ABI,
+    .abi = WEIR_SOURCE_ABI,
     .flags = WEIR_SOURCE_PARSES,
     .name = "http",
     .summary = "an HTTP server: POST of json lines, InfluxDB lines, Prometheus text",

@@ -283,7 +283,7 @@ static const weir_default defaults[] = {{"group", "process"}, {0}};
 
 static const weir_source_type type = {
     .size = sizeof(weir_source_type),
-    .abi = WEIR_ABI,
+    .abi = WEIR_SOURCE_ABI,
     .flags = WEIR_SOURCE_MEASURES | WEIR_SOURCE_UNGROUPED,
     .name = "process",
     .summary = "measures a process with its descendants, or a cgroup",

@@ -75,7 +75,7 @@ static void destroy(void *self)
 
 static const weir_source_type type = {
     .size = sizeof(weir_source_type),
-    .abi = WEIR_ABI,
+    .abi = WEIR_SOURCE_ABI,
     .flags = WEIR_SOURCE_PARSES | WEIR_SOURCE_UNGROUPED,
     .name = "stdin",
     .summary = "reads lines from standard input, until it ends",

@@ -80,7 +80,7 @@ static const weir_default defaults[] = {{"group", "system"}, {0}};
 
 static const weir_source_type type = {
     .size = sizeof(weir_source_type),
-    .abi = WEIR_ABI,
+    .abi = WEIR_SOURCE_ABI,
     .flags = WEIR_SOURCE_MEASURES | WEIR_SOURCE_UNGROUPED,
     .name = "system",
     .summary = "measures the machine: processors, memory, disks, networks",

@@ -175,6 +175,21 @@ def a_refusal_by_the_frozen_source_is_reported_with_its_place(folder):
     program.await_log("sources.in.level: -1 is not a level; allowed: 0 and more")
 
 
+@sourced.case
+def a_source_plugin_of_another_number_is_refused_with_both(folder):
+    code, plugin = os.path.join(folder, "other.c"), os.path.join(folder, "other.source.so")
+    with open(code, "w", encoding="utf-8") as file:
+        file.write("#include <weir/source.h>\nstatic const weir_source_type type = {.size = sizeof type, .abi = WEIR_SOURCE_ABI + 1};\n"
+                   "const weir_source_type *weir_source_type_at(uint32_t index)\n{\n    return index ? 0 : &type;\n}\n")
+    subprocess.run([*CC, "-shared", "-fPIC", "-I", os.path.join(SOURCE, "include"), code, "-o", plugin], check=True)
+    os.chmod(folder, 0o755)
+    config = {"sources": {"in": {"type": "other", "plugin": plugin}}, "handlers": {"null": {"type": "null"}}, "groups": {"*": "null"}}
+    with open(os.path.join(folder, "weir.json"), "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    done = run(WEIR, "check", file.name)
+    assert done.returncode and f"{plugin}: made for source ABI 2, but this weir has source ABI 1" in done.stderr + done.stdout, done
+
+
 @case
 def a_plugin_of_an_earlier_abi_is_refused_with_both_numbers(folder):
     headers = os.path.join(folder, "weir")

@@ -357,7 +357,7 @@ static const weir_default defaults[] = {{"no_such_option", "1"}, {0}};
 
 static const weir_source_type type = {
     .size = sizeof(weir_source_type),
-    .abi = WEIR_ABI,
+    .abi = WEIR_SOURCE_ABI,
 #ifdef WRONG_FLAGS
     .flags = 0x80,
 #endif

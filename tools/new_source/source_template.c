@@ -152,7 +152,7 @@ static void abandon(void *self)
 }
 
 static const weir_source_type type = {
-    .size = sizeof type, .abi = WEIR_ABI, .flags = WEIR_SOURCE_PARSES,
+    .size = sizeof type, .abi = WEIR_SOURCE_ABI, .flags = WEIR_SOURCE_PARSES,
     .name = "@NAME@", .summary = "reads lines from a Unix datagram socket",
     .options = rows, .option_row_size = sizeof(weir_option), .options_size = sizeof(struct options),
     .create = create, .open = open_it, .run = run, .close = close_it, .destroy = free, .abandon = abandon,

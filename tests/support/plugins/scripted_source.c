@@ -79,7 +79,7 @@ static void abandon(void *self)
 
 static const weir_source_type type = {
     .size = sizeof(weir_source_type),
-    .abi = WEIR_ABI,
+    .abi = WEIR_SOURCE_ABI,
     .flags = WEIR_SOURCE_PARSES,
     .name = "scripted",
     .summary = "for tests",
