@@ -37,7 +37,7 @@
     X(slow) X(prints_to_stdout) X(prints_to_stderr) X(prints_in_open) X(replaces_stdout) X(closes_stdin) \
     X(sets_alarm) X(sets_locale_to_c) X(sets_numbers_to_c) X(drops_all) X(loses_some) X(writes_wrong_value) \
     X(writes_more_digits) X(writes_exponents) X(writes_name_last) X(writes_one_line) X(rejects_all) \
-    X(rejects_large) X(drops_large) X(rejects_in_program) X(repeats_some) X(buffers) X(empties_on_open) \
+    X(rejects_large) X(drops_large) X(rejects_in_program) X(repeats_some) X(swaps_values) X(buffers) X(empties_on_open) \
     X(inherits) X(leaks_every_50th) X(leaks_on_failed_open) \
     X(static_descriptor) X(static_options) X(thread_per_batch) X(abandon_frees) X(abandon_allocates) \
     X(keeps_note) X(keeps_label) X(short_label) X(few_labels) X(short_note) X(small_array) \
@@ -316,9 +316,15 @@ static void put_value(const struct faulty *faulty, FILE *lines, const weir_serie
     switch (faulty->fault) {
     case FAULT_writes_exponents: fprintf(lines, "%s.%s=%e\n", series->group, series->name, value); break;
     case FAULT_writes_name_last: fprintf(lines, "%+.2f\t%s.%s\n", value, series->group, series->name); break;
+    case FAULT_swaps_values:
     case FAULT_writes_one_line: fprintf(lines, "{\"%s\":%.1f},", series->name, value); break;
     default: fprintf(lines, "%s.%s %.17g\n", series->group, series->name, value); break;
     }
+}
+
+static double number_of(const weir_sample *sample)
+{
+    return sample->kind == WEIR_KIND_INT ? (double)sample->value.i64 : sample->value.f64;
 }
 
 /* Appends one line, or more or less than that. */
@@ -326,10 +332,12 @@ static void put_line(const struct faulty *faulty, FILE *lines, const weir_batch 
 {
     const weir_sample *sample = &batch->samples[i];
     const weir_series *series = weir_batch_series(batch, sample);
-    double value = sample->kind == WEIR_KIND_INT ? (double)sample->value.i64 : sample->value.f64;
+    double value = number_of(sample);
     uint64_t number = batch->sequence + i;
     if (faulty->fault == FAULT_drops_all || (faulty->fault == FAULT_loses_some && number % 97 == 96))
         return;
+    if (faulty->fault == FAULT_swaps_values && (i ^ 1) < batch->count)
+        value = number_of(&batch->samples[i ^ 1]);
     if (faulty->fault == FAULT_writes_wrong_value && number % 97 == 96)
         value /= 10;
     if (faulty->fault == FAULT_writes_more_digits && number % 97 == 96)

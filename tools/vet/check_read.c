@@ -129,12 +129,12 @@ static void read_numbers(const char *line, const char *prefix)
     }
 }
 
-static bool has_number(double value)
+/* Returns where the value is, from a place on; numbers.count: it is not there. */
+static uint32_t find_number(double value, uint32_t from)
 {
-    for (uint32_t i = 0; i < numbers.count; i++)
-        if (numbers.values[i] == value)
-            return true;
-    return false;
+    while (from < numbers.count && numbers.values[from] != value)
+        from++;
+    return from;
 }
 
 /* ---- What has arrived ------------------------------------------------------------------------ */
@@ -142,15 +142,19 @@ static bool has_number(double value)
 static struct {
     uint32_t lines[MOST_MARKS]; /* how many lines hold the mark and its value */
     bool bare[MOST_MARKS];      /* a line holds the mark, but not the value */
+    bool swapped[MOST_MARKS];   /* a line holds both, but its values are in another order than its marks */
     int status;                 /* of the command */
 } arrived;
 
 /* A line may hold the mark more than once, and other marks too: an event is one line in some formats, and the
- * result of a query in others, with all names before all values. So the value may be anywhere in the line. */
+ * result of a query in others, with all names before all values. So the value may be anywhere in the line, but
+ * behind that of the mark before it. */
 static void count_in_line(const char *line, const char *prefix)
 {
     const char *at = strstr(line, prefix);
     uint64_t last = UINT64_MAX;
+    uint32_t place = 0;
+    bool seen[MOST_MARKS] = {false};
     if (at)
         read_numbers(line, prefix);
     for (; at; at = strstr(at, prefix)) {
@@ -162,8 +166,14 @@ static void count_in_line(const char *line, const char *prefix)
             continue;
         last = number;
         vet_batches_mark(number, name, &value);
-        if (has_number(value))
+        uint32_t found = find_number(value, seen[number] ? 0 : place);
+        if (!seen[number] && found < numbers.count)
+            place = found + 1;
+        seen[number] = true;
+        if (found < numbers.count)
             arrived.lines[number]++;
+        else if (find_number(value, 0) < numbers.count)
+            arrived.swapped[number] = true;
         else
             arrived.bare[number] = true;
     }
@@ -218,7 +228,10 @@ static _Noreturn void fail_missing(uint64_t first, uint64_t end, uint64_t missin
              " values that were settled %s do not arrive: the command of --read (status %d) "
              "prints %s %s=%d",
              missing, end - first, when, arrived.status,
-             arrived.bare[i] ? "another value than" : "no line with", name, value);
+             arrived.bare[i]      ? "another value than"
+             : arrived.swapped[i] ? "values in another order than their names, in the line with"
+                                  : "no line with",
+             name, value);
 }
 
 static void check_repeats(uint64_t first, uint64_t end)
