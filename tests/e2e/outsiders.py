@@ -173,12 +173,13 @@ THROWING = """
 #include <fcntl.h>
 #include <stdexcept>
 #include <weir/handler.hpp>
+#include <weir/weir.h>
 
-enum { REFUSED, REFUSED_ALL, OPEN, EMIT, ODD, MEMORY, SETTLED, DROP, REJECTED, FAILED, CLOSE, NONE };
+enum { REFUSED, REFUSED_ALL, OPEN, EMIT, ODD, MEMORY, SETTLED, DROP, REJECTED, FAILED, CLOSE, CODED, NONE };
 struct ThrowerOptions { const char *path; int64_t mode; };
 const weir_option rows[] = {
     WEIR_OPTION_ROW("path", PATH, WEIR_OPTION_REQUIRED, nullptr, nullptr, "the file", ThrowerOptions, path),
-    WEIR_OPTION_ROW("mode", ENUM, 0, "none", "refused|refused_all|open|emit|odd|memory|settled|drop|rejected|failed|close|none", "what is thrown, once",
+    WEIR_OPTION_ROW("mode", ENUM, 0, "none", "refused|refused_all|open|emit|odd|memory|settled|drop|rejected|failed|close|coded|none", "what is thrown, once",
                     ThrowerOptions, mode),
     weir_option(),
 };
@@ -210,6 +211,8 @@ public:
     {
         if (options_.mode == EMIT && !has_thrown_++)
             throw weir::retry("not now").retry_after(1);
+        if (options_.mode == CODED)
+            throw weir::retry("no pipe").error(WEIR_ERR_FIFO_NOT_CREATED);
         if (options_.mode == ODD && !has_thrown_++)
             throw 7;
         if (options_.mode == MEMORY && !has_thrown_++)
@@ -284,6 +287,10 @@ def what_a_handler_in_cxx_throws_is_its_outcome(folder):
         assert found == written and stats["delivered"] == len(written) and sum(stats["dropped"]) == rejected, (mode, found, stats)
         assert words in done.stderr, (mode, done.stderr)
         assert report["flush"] == {"drop": -9, "rejected": -9, "failed": -9}.get(mode, 0), (mode, report)
+    done = run(env, ADDER, "-n", 10, "-f", -1, "-H", "h", config=config_of("coded"))
+    report = json.loads(done.stdout)
+    assert_ledgers(report)
+    assert report["flush"] == -14 and report["handlers"]["h"]["delivered"] == 0 and "no pipe" in done.stderr, (report, done.stderr)
 
 
 # ---- PostgreSQL -------------------------------------------------------------------------------------------------
