@@ -191,7 +191,7 @@ static uint64_t add_random(weir_stream *stream, uint64_t *state)
     case 2: {
         weir_sample_spec spec = {
             .size = sizeof spec, .name = names[1], .value = 2, .cumulative = true, .metadata = "mixed"};
-        return weir_add_sample(stream, &spec) == 0;
+        return weir_add(stream, &spec) == 0;
     }
     default: return weir_add_value(stream, name, 0.5) == 0;
     }

@@ -19,7 +19,7 @@ enum weir_log_level {
     WEIR_LOG_DEBUG = 4,   /* for finding bugs */
 };
 
-/* weir_sample.kind and weir_typed_value.kind: how a value is stored. */
+/* weir_sample.kind, weir_typed_value.kind and weir_sample_spec.kind: how a value is stored. */
 enum {
     WEIR_KIND_DOUBLE = 0,  /* a double */
     WEIR_KIND_INT = 1,     /* an int64_t */
@@ -42,10 +42,10 @@ typedef struct weir_typed_value {
     int64_t i64;      /* the value of WEIR_KIND_INT */
 } weir_typed_value;
 
-/* The kind and value of a weir_typed_value that is a double. */
+/* The kind and value of a weir_typed_value or weir_sample_spec that is a double. */
 #define WEIR_DOUBLE(value) WEIR_KIND_DOUBLE, (value), 0
 
-/* The kind and value of a weir_typed_value that is an integer. */
+/* The kind and value of a weir_typed_value or weir_sample_spec that is an integer. */
 #define WEIR_INT(value) WEIR_KIND_INT, 0, (value)
 
 /* WEIR_HAS(pointer, field): whether a struct that begins with its size is long enough to hold the field. The

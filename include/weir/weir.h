@@ -71,15 +71,19 @@ typedef struct weir_value {
     double value;     /* any double, including NaN and infinities */
 } weir_value;
 
-/* One sample with all its attributes; see weir_add_sample. Set size to sizeof(weir_sample_spec) and unused
- * fields to 0. */
+/* One sample with all its attributes; see weir_add. Set size to sizeof(weir_sample_spec) and unused fields to
+ * 0. In C, `.name = "epoch", WEIR_INT(3)` sets the kind with the value. */
 typedef struct weir_sample_spec {
-    size_t size;          /* sizeof(weir_sample_spec) */
-    const char *name;     /* as for weir_add_value */
-    double value;         /* any double, including NaN and infinities */
-    int64_t time_ns;      /* nanoseconds since 1970-01-01 UTC; 0: now */
-    bool cumulative;      /* the value is a running total of its series, not a measurement of this moment */
-    const char *metadata; /* text for this sample, valid UTF-8 of at most 32736 bytes, or NULL */
+    size_t size;              /* sizeof(weir_sample_spec) */
+    const char *name;         /* as for weir_add_value */
+    int kind;                 /* WEIR_KIND_DOUBLE, which is 0, or WEIR_KIND_INT */
+    double value;             /* the value of WEIR_KIND_DOUBLE; any double, including NaN and infinities */
+    int64_t integer;          /* the value of WEIR_KIND_INT */
+    const weir_label *labels; /* as for weir_add_value_labeled; NULL: only those of the stream */
+    size_t label_count;       /* of labels */
+    int64_t time_ns;          /* nanoseconds since 1970-01-01 UTC; 0: now */
+    bool cumulative;          /* the value is a running total of its series, not a measurement of this moment */
+    const char *metadata;     /* text for this sample, valid UTF-8 of at most 32736 bytes, or NULL */
 } weir_sample_spec;
 
 /* ---- Streams and values ---------------------------------------------------------------------- */
@@ -142,9 +146,10 @@ WEIR_API int weir_emit(weir_stream *stream, const weir_value *values, size_t cou
 /* The same for doubles and integers. */
 WEIR_API int weir_emit_typed(weir_stream *stream, const weir_typed_value *values, size_t count);
 
-/* Adds one sample that has its own time, is cumulative or has metadata; see weir_sample_spec. Returns as
- * weir_add_value. */
-WEIR_API int weir_add_sample(weir_stream *stream, const weir_sample_spec *spec);
+/* Adds one sample, which may be an integer, have labels, a time and metadata of its own, and be a running
+ * total, in any combination; see weir_sample_spec. Returns as weir_add_value, which is cheaper.
+ * WEIR_ERR_ARGUMENT, counted too: an unknown kind, a size without the value, or a count without labels. */
+WEIR_API int weir_add(weir_stream *stream, const weir_sample_spec *spec);
 
 /* Sets the unit ("ms", "bytes") and the help text of a name of the stream's group, for formats that carry them,
  * whatever the labels. The last call takes precedence. unit: at most 63 bytes, help: at most 1023; both valid

@@ -197,24 +197,34 @@ int weir_emit(weir_stream *stream, const weir_value *values, size_t count)
     return count ? wr_intake_emit(stream, values, count) : 0;
 }
 
+/* Whether programs may add values of a kind. */
+static bool is_kind(int kind)
+{
+    return kind == WEIR_KIND_DOUBLE || kind == WEIR_KIND_INT;
+}
+
 int weir_emit_typed(weir_stream *stream, const weir_typed_value *values, size_t count)
 {
     if (WR_UNLIKELY(!stream || (count && !values)))
         return refuse_argument("weir_emit_typed: the stream or the values are NULL");
     for (size_t i = 0; i < count; i++)
-        if (values[i].kind != WEIR_KIND_INT && values[i].kind != WEIR_KIND_DOUBLE)
+        if (!is_kind(values[i].kind))
             return refuse_argument("weir_emit_typed: a kind is not WEIR_KIND_DOUBLE or WEIR_KIND_INT");
     return count ? wr_event_add(stream, &(struct wr_event){.typed = values, .count = count}) : 0;
 }
 
-int weir_add_sample(weir_stream *stream, const weir_sample_spec *spec)
+int weir_add(weir_stream *stream, const weir_sample_spec *spec)
 {
     weir_sample_spec whole = {0};
     if (!stream || !spec)
-        return refuse_argument("weir_add_sample: the stream or the specification is NULL");
-    if (!WEIR_HAS(spec, value))
-        return refuse_argument("weir_add_sample: size is too small; must be sizeof(weir_sample_spec)");
+        return refuse_argument("weir_add: the stream or the specification is NULL");
+    if (!WEIR_HAS(spec, integer))
+        return refuse_argument("weir_add: size is too small; must be sizeof(weir_sample_spec)");
     memcpy(&whole, spec, spec->size < sizeof whole ? spec->size : sizeof whole);
+    if (!is_kind(whole.kind))
+        return refuse_argument("weir_add: the kind is not WEIR_KIND_DOUBLE or WEIR_KIND_INT");
+    if (whole.label_count && !whole.labels)
+        return refuse_argument("weir_add: the labels are NULL");
     return wr_event_add_sample(stream, &whole);
 }
 

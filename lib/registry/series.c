@@ -253,26 +253,26 @@ void wr_series_begin(struct wr_registry *registry, struct weir_metric *metric)
 /* ---- Labels of the call ---------------------------------------------------------------------- */
 
 struct weir_metric *wr_series_get_labeled(struct wr_registry *registry, struct weir_stream *stream,
-                                          const char *name, const weir_label *labels, size_t count,
-                                          struct wr_error *error)
+                                          const char *name, uint16_t flags, const weir_label *labels,
+                                          size_t count, struct wr_error *error)
 {
     struct wr_family *family = NULL;
     if (stream->refusal)
         return refuse(registry, stream, error);
-    struct weir_stream *labeled = wr_stream_find_labeled(registry, stream, labels, count);
+    struct weir_stream *labeled = count ? wr_stream_find_labeled(registry, stream, labels, count) : stream;
     if (labeled)
-        return wr_series_get(registry, labeled, name, 0, error);
+        return wr_series_get(registry, labeled, name, flags, error);
     /* A label set that the name has no room for gets no stream of its own. */
     size_t length = wr_name_check(name, "name", error);
     if (!length)
         return registry->bad_name_metric;
     family = wr_family_find(registry, stream->group, name, length);
-    struct wr_metric_key key = {stream, name, length, 0};
+    struct wr_metric_key key = {stream, name, length, flags};
     if (family && wr_family_is_full(family)) {
         struct weir_metric *shared = find_shared(registry, &key);
         if (shared)
             return shared;
     }
     labeled = wr_stream_get_labeled(registry, stream, labels, count, error);
-    return wr_series_get(registry, labeled, name, 0, labeled->refusal ? NULL : error);
+    return wr_series_get(registry, labeled, name, flags, labeled->refusal ? NULL : error);
 }

@@ -48,7 +48,7 @@ struct weir_metric *wr_series_derive(struct wr_registry *registry, const struct 
 /* [any thread] Returns the series of a name with labels in addition to those of the stream, as wr_series_get.
  */
 struct weir_metric *wr_series_get_labeled(struct wr_registry *registry, struct weir_stream *stream,
-                                          const char *name, const weir_label *labels, size_t count,
-                                          struct wr_error *error);
+                                          const char *name, uint16_t flags, const weir_label *labels,
+                                          size_t count, struct wr_error *error);
 
 #endif

@@ -34,7 +34,8 @@ static struct weir_metric *look_up(struct weir_stream *stream, const struct wr_e
 {
     const struct wr_event_value value = get_value(event, i);
     return value.metric ? value.metric
-                        : wr_intake_find(stream, value.name, event->cumulative ? WEIR_SAMPLE_CUMULATIVE : 0);
+                        : wr_intake_find(stream, value.name, event->cumulative ? WEIR_SAMPLE_CUMULATIVE : 0,
+                                         event->labels, event->label_count);
 }
 
 /* An event whose names are resolved. */
@@ -157,10 +158,12 @@ int wr_event_add(struct weir_stream *stream, const struct wr_event *event)
 
 int wr_event_add_sample(struct weir_stream *stream, const weir_sample_spec *spec)
 {
-    const struct wr_event_value named = {spec->name, {WEIR_KIND_DOUBLE, {.f64 = spec->value}}, NULL};
+    const weir_typed_value value = {spec->name, spec->kind, spec->value, spec->integer};
     const struct wr_event event = {
-        .values = &named,
+        .typed = &value,
         .count = 1,
+        .labels = spec->labels,
+        .label_count = spec->label_count,
         .time_ns = spec->time_ns ? &spec->time_ns : NULL,
         .cumulative = spec->cumulative,
         .metadata = spec->metadata,

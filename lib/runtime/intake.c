@@ -679,17 +679,18 @@ int wr_intake_change(struct weir_metric *metric, double change)
 }
 
 /* Sets the thread's last error, and logs that a limit was reached. */
-static void note_found(struct wr_runtime *runtime, const struct weir_stream *stream,
-                       const struct weir_metric *metric, const struct wr_error *error)
+static void note_found(struct wr_runtime *runtime, const struct weir_metric *metric,
+                       const struct wr_error *error)
 {
     struct wr_error *mine = error->code ? wr_producers_error(&runtime->producers) : NULL;
     if (mine)
         *mine = *error;
-    if (metric->stream != stream || metric->stream->overflow || metric == wr_registry_overflow_of(stream))
+    if (wr_registry_is_shared(metric))
         wr_engine_log_overflow(wr_runtime_engine(runtime));
 }
 
-struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name, uint16_t flags)
+struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name, uint16_t flags,
+                                   const weir_label *labels, size_t count)
 {
     WR_CANCEL_DISABLED;
     struct wr_runtime *runtime = wr_runtime_get();
@@ -697,35 +698,22 @@ struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name,
     error.code = 0;
     if (!runtime)
         return wr_registry_refusing()->no_memory_metric;
-    struct weir_metric *metric = wr_series_get(&runtime->registry, stream, name, flags, &error);
-    note_found(runtime, stream, metric, &error);
-    return metric;
-}
-
-/* labeled: the stream of these labels; NULL: there is none yet. */
-static struct weir_metric *learn_labeled(struct wr_runtime *runtime, struct weir_stream *labeled,
-                                         struct weir_stream *stream, const char *name, const weir_label *labels,
-                                         size_t count)
-{
-    WR_CANCEL_DISABLED;
-    struct wr_error error; /* it has a kilobyte, so only its code is cleared */
-    error.code = 0;
-    if (labeled)
-        return wr_intake_learn(labeled, name);
-    struct weir_metric *metric = wr_series_get_labeled(&runtime->registry, stream, name, labels, count, &error);
-    note_found(runtime, metric->stream, metric, &error);
+    struct weir_metric *metric =
+        wr_series_get_labeled(&runtime->registry, stream, name, flags, labels, count, &error);
+    note_found(runtime, metric, &error);
     return metric;
 }
 
 struct weir_metric *wr_intake_find_labeled(struct weir_stream *stream, const char *name,
                                            const weir_label *labels, size_t count)
 {
-    struct wr_runtime *runtime = wr_runtime_get();
-    if (!runtime)
-        return wr_registry_refusing()->no_memory_metric;
-    struct weir_stream *labeled = wr_stream_find_labeled(&runtime->registry, stream, labels, count);
+    const struct wr_runtime *runtime = wr_runtime_get();
+    struct weir_stream *labeled =
+        WR_LIKELY(runtime) ? wr_stream_find_labeled(&runtime->registry, stream, labels, count) : NULL;
     struct weir_metric *metric = labeled ? wr_fast_add_find(labeled, name) : NULL;
-    return WR_LIKELY(metric) ? metric : learn_labeled(runtime, labeled, stream, name, labels, count);
+    if (WR_LIKELY(metric))
+        return metric;
+    return labeled ? wr_intake_learn(labeled, name) : wr_intake_find(stream, name, 0, labels, count);
 }
 
 /* Most names are in the registry, and only not in this thread's caches. */
@@ -734,7 +722,7 @@ static struct weir_metric *find_known(struct weir_stream *stream, const char *na
     const struct wr_runtime *runtime = wr_runtime_get();
     struct weir_metric *metric =
         WR_LIKELY(runtime && name) ? wr_series_find(&runtime->registry, stream, name, 0) : NULL;
-    return WR_LIKELY(metric) ? metric : wr_intake_find(stream, name, 0);
+    return WR_LIKELY(metric) ? metric : wr_intake_find(stream, name, 0, NULL, 0);
 }
 
 struct weir_metric *wr_intake_learn(struct weir_stream *stream, const char *name)

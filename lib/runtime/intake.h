@@ -27,13 +27,15 @@ int wr_intake_add_checked(struct wr_producer *producer, struct weir_metric *metr
 /* Moves the level of a gauge, and adds it. Returns as weir_metric_change. */
 int wr_intake_change(struct weir_metric *metric, double change);
 
-/* Finds or makes the series of a name. Never returns NULL; the series of a bad name refuses values. */
-struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name, uint16_t flags);
+/* Finds or makes the series of a name, with labels in addition to those of the stream. Never returns NULL; the
+ * series of a bad name or label refuses values. */
+struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name, uint16_t flags,
+                                   const weir_label *labels, size_t count);
 
-/* The same for a series without flags, and puts it into the thread's cache. */
+/* The same for a series without flags and further labels, and puts it into the thread's cache. */
 struct weir_metric *wr_intake_learn(struct weir_stream *stream, const char *name);
 
-/* The same for a series with labels in addition to those of the stream. */
+/* The same with labels, by way of the thread's cache. */
 struct weir_metric *wr_intake_find_labeled(struct weir_stream *stream, const char *name,
                                            const weir_label *labels, size_t count);
 

@@ -268,7 +268,7 @@ Test(aggregate, a_name_that_is_called_like_a_part_is_kept_apart_from_it)
     weir_metric_add(weir_get_gauge(stream, "first.max"), 40);
     weir_metric_add(weir_get_gauge(stream, "second.last"), 50);
     weir_sample_spec total = {.size = sizeof total, .name = "third.sum", .value = 60, .cumulative = true};
-    cr_assert_eq(weir_add_sample(stream, &total), 0);
+    cr_assert_eq(weir_add(stream, &total), 0);
     weir_metric_add(first, 3);
     weir_add_value(stream, "second", 4);
     weir_metric_add(weir_get_histogram(stream, "third", NULL, 0), 5);
@@ -344,9 +344,9 @@ Test(aggregate, events_dissolve_and_labels_stay)
 Test(aggregate, a_running_total_stays_one)
 {
     weir_sample_spec spec = {.size = sizeof spec, .name = "jiffies", .value = 100, .cumulative = true};
-    weir_add_sample(stream, &spec);
+    weir_add(stream, &spec);
     spec.value = 130;
-    weir_add_sample(stream, &spec);
+    weir_add(stream, &spec);
     deliver();
     cr_assert_eq(capture_count(), 1);
     expect_total("jiffies", 130);

@@ -75,9 +75,9 @@ Test(instruments, totals_of_a_counter_may_have_any_value)
 {
     weir_get_counter(stream, "a");
     weir_sample_spec spec = {.size = sizeof spec, .name = "a", .value = -1, .cumulative = true};
-    cr_assert_eq(weir_add_sample(stream, &spec), 0);
+    cr_assert_eq(weir_add(stream, &spec), 0);
     spec.cumulative = false;
-    cr_assert_eq(weir_add_sample(stream, &spec), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_add(stream, &spec), WEIR_ERR_ARGUMENT);
     deliver(1);
 }
 
@@ -115,7 +115,7 @@ Test(instruments, a_value_that_is_refused_does_not_move_a_gauge)
     cr_assert_eq(WEIR_EMIT_TYPED(stream, {"level", WEIR_INT(7)}, {"requests", WEIR_INT(-1)}),
                  WEIR_ERR_ARGUMENT);
     weir_sample_spec spec = {.size = sizeof spec, .name = "level", .value = 8, .metadata = "\xff"};
-    cr_assert_eq(weir_add_sample(stream, &spec), WEIR_ERR_NAME);
+    cr_assert_eq(weir_add(stream, &spec), WEIR_ERR_NAME);
     cr_assert_eq(weir_metric_change(gauge, 1), 0);
     cr_assert_eq(WEIR_EMIT(stream, {"level", 5}, {"requests", 1}), 0);
     cr_assert_eq(weir_metric_change(gauge, 1), 0);

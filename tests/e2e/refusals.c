@@ -1,6 +1,7 @@
 /* Invalid calls are refused, counted and explained; nothing crashes. */
 
 #include <criterion/criterion.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,55 @@ Test(refusals, an_impossible_count_of_values_does_not_overflow_a_counter)
     assert_ledger("capture");
 }
 
+Test(refusals, a_sample_of_an_unknown_kind_is_refused)
+{
+    weir_stream *stream = weir_get_stream("g");
+    const int kinds[] = {WEIR_KIND_SUMMARY, -1, 1 << 8, INT_MAX};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        weir_sample_spec spec = {.size = sizeof spec, .name = "n", .kind = kinds[i], .value = 1, .integer = 1};
+        cr_assert_eq(weir_add(stream, &spec), WEIR_ERR_ARGUMENT);
+        cr_assert_str_eq(weir_last_error(), "weir_add: the kind is not WEIR_KIND_DOUBLE or WEIR_KIND_INT");
+        cr_assert_eq(refused(WEIR_REFUSED_ARGUMENT), i + 1);
+    }
+    weir_flush(-1);
+    cr_assert_eq(capture_count(), 0);
+    assert_ledger("capture");
+}
+
+Test(refusals, bad_labels_of_a_sample_are_refused)
+{
+    const weir_label fixed = {"host", "h"}, twice[] = {{"a", "1"}, {"a", "2"}}, bad = {"", "1"};
+    weir_stream *stream = weir_get_stream_labeled("g", &fixed, 1);
+    const struct {
+        const weir_label *labels;
+        size_t count;
+        int error;
+        const char *text;
+    } cases[] = {
+        {&fixed, 1, WEIR_ERR_NAME, "label key \"host\": given twice; keys must be unique"},
+        {twice, 2, WEIR_ERR_NAME, "label key \"a\": given twice; keys must be unique"},
+        {&bad, 1, WEIR_ERR_NAME, "label key \"\": empty; a name must have 1 to 255 bytes"},
+        {NULL, 1, WEIR_ERR_ARGUMENT, "weir_add: the labels are NULL"},
+    };
+    for (int cumulative = 0; cumulative < 2; cumulative++) {
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            weir_sample_spec spec = {.size = sizeof spec,
+                                     .name = "n",
+                                     .labels = cases[i].labels,
+                                     .label_count = cases[i].count,
+                                     .cumulative = cumulative,
+                                     .metadata = "text"};
+            cr_assert_eq(weir_add(stream, &spec), cases[i].error);
+            cr_assert_str_eq(weir_last_error(), cases[i].text, "%s", weir_last_error());
+        }
+    }
+    cr_assert_eq(refused(WEIR_REFUSED_NAME), 6);
+    cr_assert_eq(refused(WEIR_REFUSED_ARGUMENT), 2);
+    weir_flush(-1);
+    cr_assert_eq(capture_count(), 0);
+    assert_ledger("capture");
+}
+
 Test(refusals, null_arguments_are_refused_everywhere)
 {
     weir_value value = {"x", 1};
@@ -131,7 +181,7 @@ Test(refusals, null_arguments_are_refused_everywhere)
     cr_assert_eq(weir_metric_add_int(NULL, 1), WEIR_ERR_ARGUMENT);
     cr_assert_eq(weir_emit(NULL, &value, 1), WEIR_ERR_ARGUMENT);
     cr_assert_eq(weir_emit(stream, NULL, 1), WEIR_ERR_ARGUMENT);
-    cr_assert_eq(weir_add_sample(stream, NULL), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_add(stream, NULL), WEIR_ERR_ARGUMENT);
     cr_assert_not_null(weir_get_metric(NULL, "x"));
     cr_assert_eq(weir_metric_add(weir_get_metric(NULL, "x"), 1), WEIR_ERR_NAME);
     cr_assert_eq(weir_metric_add(weir_get_metric(stream, NULL), 1), WEIR_ERR_NAME);

@@ -120,14 +120,12 @@ Test(route_objects, an_event_keeps_what_passes_as_one_event_with_its_metadata)
     route("'except': ['noise*']");
     WEIR_EMIT(weir_get_stream("app"), {"noise1", 1}, {"a", 2}, {"noise2", 3}, {"b", 4}, {"noise3", 5});
     WEIR_EMIT(weir_get_stream("app"), {"noise1", 1}, {"noise2", 3});
-    weir_add_sample(
-        weir_get_stream("app"),
-        &(weir_sample_spec){.size = sizeof(weir_sample_spec), .name = "c", .value = 6, .metadata = "m"});
-    weir_add_sample(weir_get_stream("app"),
-                    &(weir_sample_spec){.size = sizeof(weir_sample_spec),
-                                        .name = "noise",
-                                        .value = 7,
-                                        .metadata = "long enough to take several slots"});
+    weir_add(weir_get_stream("app"),
+             &(weir_sample_spec){.size = sizeof(weir_sample_spec), .name = "c", .value = 6, .metadata = "m"});
+    weir_add(weir_get_stream("app"), &(weir_sample_spec){.size = sizeof(weir_sample_spec),
+                                                         .name = "noise",
+                                                         .value = 7,
+                                                         .metadata = "long enough to take several slots"});
     add("d", 8);
     expect_arrived("a=2+b=4 c=6 d=8");
     cr_assert_str_eq(capture_at(2)->note, "m");

@@ -52,10 +52,10 @@ Test(testing, a_sample_has_all_its_properties)
     weir_label labels[] = {{"route", "/x"}};
     weir_testing_sample sample;
     weir_stream *stream = weir_get_stream_labeled("g", labels, 1);
-    char note[] = "why";
-    weir_sample_spec spec = {sizeof spec, "total", 5, 77, true, note};
+    weir_sample_spec spec = {
+        .size = sizeof spec, .name = "total", .value = 5, .time_ns = 77, .cumulative = true, .metadata = "why"};
     weir_describe(stream, "total", "ms", "in all");
-    cr_assert_eq(weir_add_sample(stream, &spec), 0);
+    cr_assert_eq(weir_add(stream, &spec), 0);
     cr_assert_eq(weir_add_int(stream, "n", INT64_MAX), 0);
     WEIR_EMIT(stream, {"x", 1}, {"y", 2});
     cr_assert(weir_testing_get("g", "total", 0, &sample, sizeof sample));

@@ -187,15 +187,68 @@ Test(values, a_sample_has_its_own_time_metadata_and_kind_of_series)
                              .time_ns = 1234567890123456789,
                              .cumulative = true,
                              .metadata = "run 7: \"quoted\"\n"};
-    cr_assert_eq(weir_add_sample(stream, &spec), 0);
+    cr_assert_eq(weir_add(stream, &spec), 0);
     spec = (weir_sample_spec){.size = sizeof spec, .name = "total", .value = 6};
-    cr_assert_eq(weir_add_sample(stream, &spec), 0);
+    cr_assert_eq(weir_add(stream, &spec), 0);
     deliver(2);
     cr_assert_eq(capture_at(0)->time_ns, 1234567890123456789);
     cr_assert(capture_at(0)->cumulative);
     cr_assert_str_eq(capture_at(0)->note, "run 7: \"quoted\"\n");
     cr_assert(!capture_at(1)->cumulative);
     cr_assert_str_eq(capture_at(1)->note, "");
+}
+
+Test(values, a_sample_may_be_an_integer_with_labels_and_a_time)
+{
+    const weir_label fixed = {"host", "h"}, labels[] = {{"status", "200"}, {"route", "/x"}};
+    weir_stream *stream = weir_get_stream_labeled("g", &fixed, 1);
+    weir_sample_spec spec = {.size = sizeof spec,
+                             .name = "bytes",
+                             .kind = WEIR_KIND_INT,
+                             .integer = INT64_MAX,
+                             .labels = labels,
+                             .label_count = 2,
+                             .time_ns = 1234567890123456789};
+    cr_assert_eq(weir_add(stream, &spec), 0);
+    spec = (weir_sample_spec){.size = sizeof spec, .name = "bytes", WEIR_INT(INT64_MIN)};
+    cr_assert_eq(weir_add(stream, &spec), 0);
+    deliver(2);
+    cr_assert_eq(capture_at(0)->kind, WEIR_KIND_INT);
+    cr_assert_eq(capture_at(0)->integer, INT64_MAX);
+    cr_assert_eq(capture_at(0)->time_ns, 1234567890123456789);
+    cr_assert_str_eq(capture_at(0)->labels, "host=h,route=/x,status=200");
+    cr_assert_eq(capture_at(1)->kind, WEIR_KIND_INT);
+    cr_assert_eq(capture_at(1)->integer, INT64_MIN);
+    cr_assert_str_eq(capture_at(1)->labels, "host=h");
+}
+
+Test(values, a_sample_with_labels_may_have_metadata_and_be_a_running_total)
+{
+    const weir_label label = {"route", "/x"};
+    weir_stream *stream = weir_get_stream("g");
+    weir_sample_spec spec = {.size = sizeof spec,
+                             .name = "total",
+                             .value = 5.5,
+                             .labels = &label,
+                             .label_count = 1,
+                             .metadata = "why"};
+    for (int i = 0; i < 2; i++) { /* of a new series, and of one that is known */
+        spec.cumulative = false;
+        cr_assert_eq(weir_add(stream, &spec), 0);
+        spec.cumulative = true;
+        cr_assert_eq(weir_add(stream, &spec), 0);
+    }
+    cr_assert_eq(weir_add_value_labeled(stream, "total", 5.5, &label, 1), 0);
+    deliver(5);
+    for (size_t i = 0; i < 5; i++) {
+        cr_assert_eq(capture_at(i)->value, 5.5);
+        cr_assert_str_eq(capture_at(i)->labels, "route=/x");
+        cr_assert_eq(capture_at(i)->cumulative, i == 1 || i == 3);
+        cr_assert_str_eq(capture_at(i)->note, i < 4 ? "why" : "");
+    }
+    weir_stats stats;
+    weir_get_stats(&stats, sizeof stats);
+    cr_assert_eq(stats.series, 1 + 1 + 2, "a group, a label set, and the series with and without totals");
 }
 
 Test(values, metadata_of_every_length_may_wrap_around_the_ring)
@@ -207,7 +260,7 @@ Test(values, metadata_of_every_length_may_wrap_around_the_ring)
         memset(text, 'a' + (int)(i % 26), length);
         text[length] = '\0';
         weir_sample_spec spec = {.size = sizeof spec, .name = "x", .value = (double)i, .metadata = text};
-        cr_assert_eq(weir_add_sample(stream, &spec), 0);
+        cr_assert_eq(weir_add(stream, &spec), 0);
     }
     deliver(3000);
     for (size_t i = 0; i < 3000; i++) {
@@ -223,11 +276,11 @@ Test(values, metadata_may_be_at_most_32736_bytes_long)
     weir_stream *stream = weir_get_stream("g");
     weir_sample_spec spec = {.size = sizeof spec, .name = "x", .metadata = text};
     memset(text, 'm', 32736);
-    cr_assert_eq(weir_add_sample(stream, &spec), 0);
+    cr_assert_eq(weir_add(stream, &spec), 0);
     text[32736] = 'm';
-    cr_assert_eq(weir_add_sample(stream, &spec), WEIR_ERR_TOO_LARGE);
+    cr_assert_eq(weir_add(stream, &spec), WEIR_ERR_TOO_LARGE);
     strcpy(text, "\xff");
-    cr_assert_eq(weir_add_sample(stream, &spec), WEIR_ERR_NAME);
+    cr_assert_eq(weir_add(stream, &spec), WEIR_ERR_NAME);
     deliver(1);
 }
 
@@ -240,10 +293,13 @@ Test(values, older_and_newer_specifications_are_accepted)
     weir_sample_spec older = {
         .size = offsetof(weir_sample_spec, time_ns), .name = "x", .value = 2, .time_ns = 99};
     weir_sample_spec none = {.name = "x"};
+    weir_sample_spec no_integer = {
+        .size = offsetof(weir_sample_spec, integer), .name = "x", .kind = WEIR_KIND_INT, .integer = 3};
     weir_stream *stream = weir_get_stream("g");
-    cr_assert_eq(weir_add_sample(stream, &newer.spec), 0);
-    cr_assert_eq(weir_add_sample(stream, &older), 0);
-    cr_assert_eq(weir_add_sample(stream, &none), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_add(stream, &newer.spec), 0);
+    cr_assert_eq(weir_add(stream, &older), 0);
+    cr_assert_eq(weir_add(stream, &none), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_add(stream, &no_integer), WEIR_ERR_ARGUMENT);
     deliver(2);
     cr_assert_neq(capture_at(1)->time_ns, 99);
 }
@@ -258,7 +314,7 @@ Test(values, a_description_reaches_handlers_and_may_change)
     cr_assert_str_eq(capture_at(0)->help, "how long it took");
     cr_assert_eq(weir_describe(stream, "x", "s", NULL), 0);
     weir_sample_spec spec = {.size = sizeof spec, .name = "x", .cumulative = true};
-    weir_add_sample(stream, &spec);
+    weir_add(stream, &spec);
     deliver(2);
     cr_assert_str_eq(capture_at(1)->unit, "s");
     cr_assert_str_eq(capture_at(1)->help, "");

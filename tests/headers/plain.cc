@@ -32,7 +32,13 @@ int main()
     spec.name = "total";
     spec.value = 3;
     spec.cumulative = true;
-    if (weir_add_sample(stream, &spec))
+    int failed = weir_add(stream, &spec);
+    const weir_label label = {"part", "all"};
+    spec.kind = WEIR_KIND_INT;
+    spec.integer = 3;
+    spec.labels = &label;
+    spec.label_count = 1;
+    if (failed || weir_add(stream, &spec))
         std::puts(weir_last_error());
     return result;
 }

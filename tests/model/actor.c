@@ -181,16 +181,19 @@ static int add_sample(struct actor *actor)
     struct world_sample *sample = plan_sample(actor, group, 0, 1);
     sample->noted = plain_draw(&actor->state, 2);
     sample->cumulative = plain_draw(&actor->state, 2);
+    sample->integer = sample->noted != sample->cumulative;
     sample->time_ns = plain_draw(&actor->state, 2) ? 1 + (int64_t)plain_draw(&actor->state, 1000000) : 0;
     uint64_t number = publish_sample(actor);
     world_note(text, sizeof text, actor->id, (uint32_t)number);
     const weir_sample_spec spec = {.size = sizeof spec,
                                    .name = draw_name(actor),
-                                   .value = (double)number,
+                                   .kind = sample->integer ? WEIR_KIND_INT : WEIR_KIND_DOUBLE,
+                                   .value = sample->integer ? 0 : (double)number,
+                                   .integer = sample->integer ? (int64_t)number : 0,
                                    .time_ns = sample->time_ns,
                                    .cumulative = sample->cumulative,
                                    .metadata = sample->noted ? text : NULL};
-    return conclude(actor, 1, weir_add_sample(stream, &spec));
+    return conclude(actor, 1, weir_add(stream, &spec));
 }
 
 void actor_add_some(struct actor *actor)

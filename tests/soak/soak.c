@@ -112,7 +112,7 @@ static uint64_t add_something(weir_stream *stream, uint64_t *state)
     switch (plain_draw(state, 4)) {
     case 0: return weir_emit(stream, event, 3) == 0 ? 3 : 0;
     case 1: return weir_metric_add(weir_get_metric(stream, "one"), 1) == 0;
-    case 2: return weir_add_sample(stream, &spec) == 0;
+    case 2: return weir_add(stream, &spec) == 0;
     default: return weir_add_value(stream, name, 0.5) == 0;
     }
 }

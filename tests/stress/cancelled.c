@@ -77,7 +77,7 @@ static void events(void)
 {
     const weir_sample_spec spec = {.size = sizeof spec, .name = "x", .value = 1, .metadata = "text"};
     const weir_value values[] = {{"a", 1}, {"b", 2}};
-    PLAIN_CHECK(weir_add_sample(weir_get_stream("events"), &spec) == 0);
+    PLAIN_CHECK(weir_add(weir_get_stream("events"), &spec) == 0);
     PLAIN_CHECK(weir_emit(weir_get_stream("events"), values, 2) == 0);
     PLAIN_CHECK(weir_describe(weir_get_stream("events"), "x", "s", "a time") == 0);
 }

@@ -290,8 +290,9 @@ static void *add(void *argument)
         for (int j = 0; j < 50; j++)
             weir_add_value(stream, "x", i);
         WEIR_EMIT(stream, {name, 1}, {"y", 2});
-        weir_sample_spec spec = {sizeof spec, "z", 1, 0, false, "metadata of a sample"};
-        weir_add_sample(stream, &spec);
+        weir_sample_spec spec = {
+            .size = sizeof spec, .name = "z", .value = 1, .metadata = "metadata of a sample"};
+        weir_add(stream, &spec);
     }
     return NULL;
 }

@@ -50,7 +50,7 @@ static uint64_t add(weir_stream *stream, weir_metric *metric, const char *name, 
         snprintf(text, sizeof text, "{\"number\":%" PRIu64 ",\"of\":\"a text that takes more than one slot\"}",
                  number);
         const weir_sample_spec spec = {.size = sizeof spec, .name = name, .value = value, .metadata = text};
-        return weir_add_sample(stream, &spec) == 0;
+        return weir_add(stream, &spec) == 0;
     }
     return weir_metric_add(metric, value) == 0;
 }

@@ -82,7 +82,7 @@ static void add_events(weir_stream *stream, const char *name, long start)
 static void add_at_time(weir_stream *stream, const char *name, double value)
 {
     weir_sample_spec spec = {.size = sizeof spec, .name = name, .value = value, .time_ns = options.time_ns};
-    weir_add_sample(stream, &spec);
+    weir_add(stream, &spec);
 }
 
 static void *add(void *argument)

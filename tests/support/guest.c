@@ -51,7 +51,7 @@ static void add_all_ways(weir_stream *stream, weir_metric *metric)
     weir_add_value(stream, "f", 1);
     weir_add_int(stream, "g", 1);
     weir_emit(stream, event, 3);
-    weir_add_sample(stream, &spec);
+    weir_add(stream, &spec);
     WEIR_PROF(prof, stream, "h");
 }
 

@@ -4,7 +4,7 @@
  *     add NAME VALUE     weir_add_value, on group "my_app"
  *     int NAME VALUE     weir_add_int
  *     event COUNT        weir_emit of values n0, n1, ... = 0, 1, ...
- *     note LENGTH        weir_add_sample with LENGTH characters of metadata
+ *     note LENGTH        weir_add with LENGTH characters of metadata
  *     describe NAME UNIT weir_describe
  *     flush MS           weir_flush
  *     reload             weir_reload
@@ -67,7 +67,7 @@ static int add_note(int length)
     memset(text, 'x', LONGEST_NOTE);
     text[length < LONGEST_NOTE ? length : LONGEST_NOTE] = '\0';
     weir_sample_spec spec = {.size = sizeof spec, .name = "noted", .value = 1, .metadata = text};
-    return weir_add_sample(stream, &spec);
+    return weir_add(stream, &spec);
 }
 
 static void print_ledger(const char *handler)

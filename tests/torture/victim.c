@@ -123,7 +123,7 @@ static void *add(void *argument)
         added(weir_add_int(labeled, name, i), 1);
         added(weir_metric_add(metric, i), 1);
         added(WEIR_EMIT(stream, {"a", 1}, {"b", 2}), 2);
-        added(weir_add_sample(stream, &spec), 1);
+        added(weir_add(stream, &spec), 1);
     }
     return NULL;
 }

@@ -80,7 +80,7 @@ Test(family, a_declared_name_has_its_instrument_for_present_and_future_label_set
     const weir_label label = {"a", "b"};
     struct weir_metric *before = get("x");
     cr_assert_eq(declare("x", WEIR_COUNTER), 0);
-    struct weir_metric *after = wr_series_get_labeled(&registry, stream, "x", &label, 1, &error);
+    struct weir_metric *after = wr_series_get_labeled(&registry, stream, "x", 0, &label, 1, &error);
     cr_assert_eq(before->view->instrument, WEIR_COUNTER);
     cr_assert_eq(after->view->instrument, WEIR_COUNTER);
     cr_assert_eq(after->instrument, WEIR_COUNTER);

@@ -138,7 +138,7 @@ static struct weir_metric *get_labeled(const char *name, const char *value)
 {
     const weir_label label = {"user", value};
     error.code = 0;
-    return wr_series_get_labeled(&registry, stream, name, &label, 1, &error);
+    return wr_series_get_labeled(&registry, stream, name, 0, &label, 1, &error);
 }
 
 static void allow(uint32_t label_sets)
@@ -160,6 +160,17 @@ Test(limit, label_sets_beyond_the_limit_of_a_name_share_a_series_of_that_name)
     cr_assert_eq(get_labeled("requests", "dan"), third);
     cr_assert_eq(get_labeled("requests", "ann"), first, "known label sets keep their series");
     cr_assert_str_eq(registry.first_full->name, "requests");
+}
+
+Test(limit, running_totals_beyond_the_limit_of_a_name_share_a_series_of_running_totals)
+{
+    const weir_label bob = {"user", "bob"};
+    allow(1);
+    get_labeled("requests", "ann");
+    const struct weir_metric *total =
+        wr_series_get_labeled(&registry, stream, "requests", WEIR_SAMPLE_CUMULATIVE, &bob, 1, &error);
+    cr_assert(total->stream->overflow && total->view->cumulative);
+    cr_assert_neq(get_labeled("requests", "bob"), total);
 }
 
 Test(limit, each_name_has_a_limit_of_its_own)
