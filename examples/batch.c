@@ -15,6 +15,14 @@
 
 enum { SUCCESS = 0, FAILED = 1, USAGE = 2, NOT_DELIVERED = 3, FLUSH_TIMEOUT_MS = 2000 };
 
+/* The path is no label, since each would be a series of its own. */
+static void add_lines(weir_stream *stream, int lines, const char *path)
+{
+    const weir_sample_spec spec = {
+        .size = sizeof spec, .name = "file.lines", .kind = WEIR_KIND_INT, .integer = lines, .metadata = path};
+    weir_add(stream, &spec);
+}
+
 /* On every return the guard adds file.duration.ms and file.success or file.failure. */
 static int add_file(weir_stream *stream, const char *path, double *sum)
 {
@@ -30,7 +38,7 @@ static int add_file(weir_stream *stream, const char *path, double *sum)
     for (; fgets(line, sizeof line, file); lines++)
         *sum += strtod(line, NULL);
     fclose(file);
-    weir_add_int(stream, "file.lines", lines);
+    add_lines(stream, lines, path);
     return SUCCESS;
 }
 

@@ -293,6 +293,7 @@ def the_exit_status_of_batch_shows_failed_work_and_undelivered_values(folder):
     assert (done.returncode, done.stdout, done.stderr) == (0, "7\n", ""), done
     records = records_of(out)
     assert {record["labels"]["job"] for record in records} == {"nightly"}
+    assert [record["metadata"] for record in records if record["name"] == "file.lines"] == [good, good], records
     assert values_of(out, "file.lines") == [2, 2] and values_of(out, "file.success") == [1, 1]
     assert (values_of(out, "files"), values_of(out, "files.failed"), values_of(out, "sum")) == ([2], [0], [7])
 
