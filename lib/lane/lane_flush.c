@@ -25,12 +25,20 @@ uint64_t wr_lane_flush_request(struct wr_lane *lane, int64_t deadline_ns)
     return position;
 }
 
-/* Without a running worker no handler holds undelivered samples. */
+/* Whether the handler may hold samples that it has settled. */
+static bool holds_samples(const struct wr_lane *lane)
+{
+    bool is_alive = lane->worker == WR_WORKER_RUNNING && lane->end_reason == WR_LANE_LIVES;
+    return is_alive && lane->open && lane->needs_flush && lane->has_flush;
+}
+
+/* The handler's flush is not called until all that was asked for is settled, which later calls may have moved
+ * beyond what it ever takes. */
 static bool is_flushed(const struct wr_lane *lane, uint64_t position)
 {
     if (wr_lane_front(lane) < position)
         return false;
-    return lane->flushed >= position || lane->worker != WR_WORKER_RUNNING || lane->end_reason != WR_LANE_LIVES;
+    return lane->flushed >= position || !holds_samples(lane);
 }
 
 /* Whether all undelivered samples before the position are on disk. */

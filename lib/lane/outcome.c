@@ -374,4 +374,5 @@ void wr_outcome_of_close(struct wr_lane *lane)
     lane->must_reopen = false;
     lane->needs_flush = false;
     lane->wake_at_ns = 0;
+    wr_condition_wake(&lane->progress); /* it holds nothing any more */
 }

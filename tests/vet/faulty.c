@@ -37,8 +37,8 @@
     X(slow) X(prints_to_stdout) X(prints_to_stderr) X(prints_in_open) X(replaces_stdout) X(closes_stdin) \
     X(sets_alarm) X(sets_locale_to_c) X(sets_numbers_to_c) X(drops_all) X(loses_some) X(writes_wrong_value) \
     X(writes_more_digits) X(writes_exponents) X(writes_name_last) X(writes_one_line) X(rejects_all) \
-    X(rejects_large) X(drops_large) X(rejects_in_program) X(repeats_some) X(swaps_values) X(buffers) X(empties_on_open) \
-    X(inherits) X(leaks_every_50th) X(leaks_on_failed_open) \
+    X(rejects_large) X(drops_large) X(rejects_in_program) X(repeats_some) X(buffers) X(empties_on_open) \
+    X(swaps_values) X(inherits) X(leaks_every_50th) X(leaks_on_failed_open) \
     X(static_descriptor) X(static_options) X(thread_per_batch) X(abandon_frees) X(abandon_allocates) \
     X(keeps_note) X(keeps_label) X(short_label) X(few_labels) X(short_note) X(small_array) \
     X(gives_up_waiting) X(crashes_in_stopped_open) X(gives_up_open) \

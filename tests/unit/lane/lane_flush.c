@@ -74,6 +74,40 @@ Test(lane_flush, a_flush_does_not_wait_for_later_samples)
     cr_assert(is_flushed(position), "there is always more to deliver in a busy program");
 }
 
+/* Delivers a sample that a flush waits for, and fails with another one that a later flush waits for. Returns
+ * the position of the first flush. */
+static uint64_t fail_behind_a_flush(void)
+{
+    fixture_offer(&fixture, 1);
+    uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
+    fixture_offer(&fixture, 1);
+    uint64_t later = wr_lane_flush_request(fixture.lane, WR_NEVER);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
+    cr_assert_not(is_flushed(later));
+    return position;
+}
+
+Test(lane_flush, a_flush_does_not_wait_for_what_a_later_one_waits_for)
+{
+    fixture.settings.batch = 1;
+    fixture_apply(&fixture);
+    cr_assert(is_flushed(fail_behind_a_flush()));
+}
+
+Test(lane_flush, what_a_handler_buffers_is_flushed_once_it_is_closed)
+{
+    fixture.lane->has_flush = true;
+    fixture.settings.batch = 1;
+    fixture_apply(&fixture);
+    uint64_t position = fail_behind_a_flush();
+    cr_assert_not(is_flushed(position));
+    fixture_close(&fixture);
+    cr_assert(is_flushed(position));
+}
+
 Test(lane_flush, the_handler_is_flushed_before_more_is_delivered)
 {
     fixture.lane->has_flush = true;
