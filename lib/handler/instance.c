@@ -133,9 +133,21 @@ static const struct wr_node *find_given(const struct sources *from, const char *
 }
 
 /* A rule about two options. */
-static bool check_pauses(const struct wr_instance *instance, const struct sources *from)
+static bool has_default(const weir_default *defaults, const char *option)
 {
-    const struct wr_common_options *common_options = &instance->common_options;
+    for (; defaults && defaults->name; defaults++)
+        if (strcmp(defaults->name, option) == 0)
+            return true;
+    return false;
+}
+
+/* A default of the type is no limit for what the user has chosen. */
+static bool check_pauses(struct wr_instance *instance, const struct sources *from)
+{
+    struct wr_common_options *common_options = &instance->common_options;
+    bool is_limited = find_given(from, "retry_max") || !has_default(instance->type->is.defaults, "retry_max");
+    if (common_options->retry_max_ns < common_options->retry_min_ns && !is_limited)
+        common_options->retry_max_ns = common_options->retry_min_ns;
     char least[WR_UNITS_ROOM], most[WR_UNITS_ROOM];
     if (common_options->retry_min_ns <= common_options->retry_max_ns)
         return true;

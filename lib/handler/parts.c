@@ -151,6 +151,11 @@ static struct wr_meaning meaning_of(const struct work *work, unsigned is)
     };
 }
 
+static bool wants(const struct work *work, uint32_t what)
+{
+    return work->rules->wanted & what;
+}
+
 static void put_in(struct work *work, const struct weir_stream *stream, const char *suffix, double value,
                    unsigned is)
 {
@@ -159,8 +164,9 @@ static void put_in(struct work *work, const struct weir_stream *stream, const ch
     if (length < 0 || (size_t)length >= sizeof name)
         return; /* not after check_parts */
     const struct wr_meaning meaning = meaning_of(work, is);
-    struct weir_metric *metric =
-        wr_series_derive(work->registry, stream, name, is & TOTAL ? WEIR_SAMPLE_CUMULATIVE : 0, &meaning);
+    unsigned flags = (is & TOTAL ? WEIR_SAMPLE_CUMULATIVE : 0u) |
+                     (wants(work, WR_WANTS_STATSD) ? WR_METRIC_KEEPS_MEANING : 0u);
+    struct weir_metric *metric = wr_series_derive(work->registry, stream, name, (uint16_t)flags, &meaning);
     if (metric)
         put(work, metric, value, is);
     else
@@ -170,11 +176,6 @@ static void put_in(struct work *work, const struct weir_stream *stream, const ch
 static void put_part(struct work *work, const char *suffix, double value, unsigned is)
 {
     put_in(work, work->metric->stream, suffix, value, is);
-}
-
-static bool wants(const struct work *work, uint32_t what)
-{
-    return work->rules->wanted & what;
 }
 
 /* What adds up: as a total, or as what the interval has added to it. Both are of the total's series. */
@@ -386,7 +387,7 @@ static const char *find_longest_suffix(const struct work *work)
  * length. */
 static size_t put_stem(struct work *work)
 {
-    if (wants(work, WR_WANTS_STATSD)) /* each is a path of its own, below that of the name */
+    if (wants(work, WR_WANTS_STATSD)) /* paths of counters, gauges and timers begin differently */
         return (size_t)snprintf(work->stem, sizeof work->stem, "%s", work->metric->name);
     unsigned parts = WR_PART_COUNT | WR_PART_SUM | WR_PART_MIN | WR_PART_MAX |
                      (has_buckets(work) ? WR_PART_BUCKET : 0u) |
@@ -431,7 +432,8 @@ static bool add_to_window(struct work *work, const struct wr_sample_id *first)
 {
     const struct wr_parts_rules *rules = work->rules;
     work->values = &work->summary.sketch;
-    bool has_none = !(~rules->left_out & (WR_PART_MIN | WR_PART_MAX)) && !rules->percentiles.count;
+    bool has_none = !(~rules->left_out & (WR_PART_MIN | WR_PART_MAX)) && !rules->percentiles.count &&
+                    !wants(work, WR_WANTS_STATSD);
     if (has_none || (work->summary.kind == WEIR_HISTOGRAM && wants(work, WR_WANTS_WHOLE)))
         return true;
     const struct wr_sample_id id = wr_sample_id_behind(first, work->parts->originals);

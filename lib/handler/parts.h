@@ -8,7 +8,7 @@
  *
  * For a format with the names of the server StatsD, a counter becomes NAME.rate and NAME.count, and histograms
  * and values NAME.count, .count_ps, .sum, .mean, .lower, .upper, .median and the percentiles, like
- * NAME.count_90 and NAME.upper_90, all of the interval.
+ * NAME.count_90 and NAME.upper_90, of the interval, or the window where that is used above.
  *
  * The parts of a summary are one event, but each bucket is an event of its own, as an event has one label set.
  * The series of the parts are not counted against settings.max_series.

@@ -113,6 +113,9 @@ enum wr_metric_known {
 /* A bit of weir_metric.flags: made by wr_series_derive. No call finds it, and none adds to it. */
 enum { WR_METRIC_PART = 1u << 14 };
 
+/* Another one, beside it: it keeps the meaning that it was derived with, whatever its name means by itself. */
+enum { WR_METRIC_KEEPS_MEANING = 1u << 13 };
+
 /* weir_metric.instrument of the series that refuses all values. */
 enum { WR_INSTRUMENT_REFUSES = 255 };
 

@@ -231,10 +231,10 @@ struct weir_stream *wr_stream_find_labeled(const struct wr_registry *registry, c
 {
     weir_label merged[WR_STREAM_LABELS], sorted[WR_STREAM_LABELS];
     for (size_t i = 0; i < count; i++)
-        if (!labels || !labels[i].key || !labels[i].value)
+        if (count > WR_STREAM_LABELS || !labels || !labels[i].key || !labels[i].value)
             return NULL;
     int total = merge_sorted(merged, base, labels, count);
-    if (total < 0 && count <= WR_STREAM_LABELS && sort_labels(sorted, labels, count, NULL))
+    if (total < 0 && sort_labels(sorted, labels, count, NULL))
         total = merge_sorted(merged, base, sorted, count);
     if (total < 0)
         return NULL;

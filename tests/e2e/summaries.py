@@ -236,6 +236,33 @@ def graphite_with_the_names_of_statsd(folder):
 
 
 @case
+def names_of_statsd_are_told_apart_by_what_they_are_of(folder):
+    """A counter took.count beside the histogram took, and a gauge requests.count beside the counter requests."""
+    out = os.path.join(folder, "out")
+    metrics = {"my_app": {"took": "histogram", "took.count": "counter", "requests": "counter", "requests.count": "gauge"}}
+    app = ScriptedApp({**to_file(out, format={"type": "graphite", "names": "statsd"}, percentiles=[], parts=[], window="1d"),
+                       "metrics": metrics}, folder)
+    for values in ((1, 2, 3), (10, 20, 30)):
+        for value in values:
+            for name in metrics["my_app"]:
+                app.do("add", name, value)
+        assert app.do("flush", -1)["code"] == 0
+    stats = app.do("ledger", "out")
+    assert_handler_ledger(stats)
+    assert stats["delivered"] == 24, stats
+    app.end()
+    found = {}
+    for path, value, _ in (line.split(" ") for line in lines_of(out)):
+        found.setdefault(path, []).append(float(value))
+    assert found["stats.timers.my_app.took.count"][:2] == [3, 3], found
+    assert found["stats.counters.my_app.took.count.count"][:2] == [6, 60], found
+    assert found["stats.counters.my_app.requests.count"][:2] == [6, 60], found
+    assert found["stats.gauges.my_app.requests.count"][:2] == [3, 30], found
+    median = found["stats.timers.my_app.took.median"]
+    assert abs(median[0] - 2) <= 0.02 and abs(median[1] - 6.5) <= 0.065, found
+
+
+@case
 def described_buckets_are_those_of_the_histogram(folder):
     for text, bounds in (("exponential(0.0625, 10, 4)", ["0.0625", "0.625", "6.25", "62.5", "+Inf"]), ("linear(${FROM}, 30, 3)", ["15", "45", "75", "+Inf"])):
         out = os.path.join(folder, "out." + text[:3])

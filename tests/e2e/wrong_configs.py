@@ -92,6 +92,8 @@ WRONG = [
     ('{"handlers": {"disk": "file"}}', "1:23", ['handlers.disk: must be an object, got "file"']),
     ('{"handlers": {"disk": {"type": "file", "path": "/tmp/x", "retry_min": "1m"}}}', "1:71",
      ["handlers.disk.retry_min: a retry_min of 1m is longer than the retry_max of 30s"]),
+    ('{"handlers": {"disk": {"type": "fifo", "path": "/tmp/x", "retry_min": "5s", "retry_max": "2s"}}}', None,
+     ["handlers.disk.retry_min: a retry_min of 5s is longer than the retry_max of 2s"]),
     ('{"handlers": {"*": {"retry_max": "10ms"}, "disk": {"type": "file", "path": "/tmp/x"}}}', "1:34",
      ["handlers.*.retry_max: a retry_min of 500ms is longer than the retry_max of 10ms"]),
     ('{"handlers": {"disk": {"type": "fil", "path": "/tmp/x"}}}', "1:32",
