@@ -25,20 +25,16 @@ uint64_t wr_lane_flush_request(struct wr_lane *lane, int64_t deadline_ns)
     return position;
 }
 
-/* Whether the handler may hold samples that it has settled. */
-static bool holds_samples(const struct wr_lane *lane)
-{
-    bool is_alive = lane->worker == WR_WORKER_RUNNING && lane->end_reason == WR_LANE_LIVES;
-    return is_alive && lane->open && lane->needs_flush && lane->has_flush;
-}
-
-/* The handler's flush is not called until all that was asked for is settled, which later calls may have moved
- * beyond what it ever takes. */
+/* Without a running worker no handler holds samples that it has settled. The handler's flush is not called
+ * until all that was asked for is settled, which later calls may have moved beyond what a failing one ever
+ * takes. */
 static bool is_flushed(const struct wr_lane *lane, uint64_t position)
 {
+    bool is_alive = lane->worker == WR_WORKER_RUNNING && lane->end_reason == WR_LANE_LIVES;
+    bool holds_samples = lane->open && lane->needs_flush && lane->has_flush;
     if (wr_lane_front(lane) < position)
         return false;
-    return lane->flushed >= position || !holds_samples(lane);
+    return lane->flushed >= position || !is_alive || (lane->failing && !holds_samples);
 }
 
 /* Whether all undelivered samples before the position are on disk. */
