@@ -384,6 +384,13 @@ enum {
     /* A handler of the type is opened when weir starts or the handler is configured, without waiting for
      * something to deliver, and after a REOPEN as well: for a type that others connect to. */
     WEIR_TYPE_OPENS_EARLY = 1u << 1,
+
+    /* The libraries that handlers of the type call register no exit handlers (atexit) once prepare and create
+     * have returned, and the type uses nothing that an exit handler of the program destroys: its handlers may
+     * be called while those of the program run, which can then add values. Without this flag and
+     * WEIR_TYPE_SHARES_NOTHING, weir ends before all exit handlers. OpenSSL, if the plugin is linked with it,
+     * registers none: it is initialized that way when the plugin is loaded. */
+    WEIR_TYPE_WORKS_AT_EXIT = 1u << 2,
 };
 
 /* A handler type: its name, its options, and its callbacks. Constant and valid until the process ends.

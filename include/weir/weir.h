@@ -241,16 +241,16 @@ WEIR_API int weir_register_handler_type(const struct weir_handler_type *type, vo
 WEIR_API int weir_flush(int64_t timeout_ms);
 
 /* Delivers what it can within timeout_ms milliseconds (-1: no limit) and stops. Called by weir itself at exit,
- * with settings.shutdown_timeout: before all exit handlers, unless all handlers have always been of types
- * that share nothing, as files, pipes and the console do, and nothing of the program is called by weir (a log
- * function, collectors, sources). Then exit handlers can still add values that were registered after weir was
- * configured. What is added later is refused, counted and logged. What could not be delivered goes to disk if
- * the handler has a spool; otherwise it is dropped and counted. Both are logged by handler. A handler that is
- * busy gets another 250 ms to finish, and a disk that is in use up to 10 s. A call while another thread shuts
- * down waits for that thread and returns its result, or WEIR_ERR_TIMEOUT after timeout_ms; a later one does
- * nothing and returns 0. So does the exit of the program. Returns 0; WEIR_ERR_DROPPED if values were dropped
- * since the last flush, WEIR_ERR_SPOOLED if some are on disk, or WEIR_ERR_TIMEOUT if a thread that is stopped
- * inside weir kept it from counting the last values, which is waited for up to 10 s longer. */
+ * with settings.shutdown_timeout. Exit handlers that were registered after weir was configured can still add
+ * values, if all handlers have always been of types that work at exit (all of weir's own but nats) and nothing
+ * of the program is called by weir (a log function, collectors, sources); otherwise weir ends before them. What
+ * is added later is refused, counted and logged. What could not be delivered goes to disk if the handler has a
+ * spool; otherwise it is dropped and counted. Both are logged by handler. A handler that is busy gets another
+ * 250 ms to finish, and a disk that is in use up to 10 s. A call while another thread shuts down waits for that
+ * thread and returns its result, or WEIR_ERR_TIMEOUT after timeout_ms; a later one does nothing and returns 0.
+ * So does the exit of the program. Returns 0; WEIR_ERR_DROPPED if values were dropped since the last flush,
+ * WEIR_ERR_SPOOLED if some are on disk, or WEIR_ERR_TIMEOUT if a thread that is stopped inside weir kept it
+ * from counting the last values, which is waited for up to 10 s longer. */
 WEIR_API int weir_shutdown(int64_t timeout_ms);
 
 /* ---- Errors and messages --------------------------------------------------------------------- */

@@ -109,7 +109,7 @@ static void at_end_of_main_thread(void *unused)
  * already about to end, and these destroy what a worker may be using at that moment. exit(3) runs the
  * destructors of the calling thread's thread-local objects before all exit handlers, whatever their order. If
  * the main thread ends by pthread_exit, glibc does not run them: then the process continues. Other threads get
- * none, since it would also run when only they end. Types that share nothing use no such library: with these
+ * none, since it would also run when only they end. Types that work at exit use no such library: with these
  * alone it is left to weir's exit handler, so that those of the program can add values. */
 static void watch_main_thread(void)
 {
@@ -140,15 +140,15 @@ __attribute__((constructor)) static void watch_at_load(void)
 /* Exit handlers run in reverse order of registration, so weir's is registered again once a library may have
  * registered one, to run before it: for a process that another thread ends. Each registration takes memory
  * permanently, so it is repeated at most EXITS_MOST times per type: by then the libraries of the type have been
- * used. For a type that uses none, once is enough. */
+ * used. For a type whose libraries register none after prepare and create, once is enough. */
 static void register_exit(void *ctx, struct wr_type *type)
 {
     struct wr_runtime *runtime = wr_runtime_find();
     (void)ctx;
-    bool has_libraries = !(type->is.flags & WEIR_TYPE_SHARES_NOTHING);
-    if (atomic_fetch_add(&type->exits, 1) < (has_libraries ? EXITS_MOST : 1))
+    bool works_at_exit = type->is.flags & (WEIR_TYPE_SHARES_NOTHING | WEIR_TYPE_WORKS_AT_EXIT);
+    if (atomic_fetch_add(&type->exits, 1) < (works_at_exit ? 1 : EXITS_MOST))
         atexit(at_exit);
-    if (runtime && has_libraries)
+    if (runtime && !works_at_exit)
         atomic_store(&runtime->ends_early, true);
 }
 

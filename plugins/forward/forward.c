@@ -198,6 +198,7 @@ static const weir_handler_type forward_type = {
     .destroy = forward_destroy,
     .abandon = forward_abandon,
     .probe = forward_probe,
+    .flags = WEIR_TYPE_WORKS_AT_EXIT,
 };
 
 const weir_handler_type *weir_handler_type_at(uint32_t index)

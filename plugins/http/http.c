@@ -164,6 +164,7 @@ static const weir_handler_type http_type = {
     .destroy = http_destroy,
     .abandon = http_abandon,
     .probe = http_probe,
+    .flags = WEIR_TYPE_WORKS_AT_EXIT,
 };
 
 const weir_handler_type *weir_handler_type_at(uint32_t index)

@@ -481,6 +481,7 @@ static const weir_handler_type kafka_type = {
     .destroy = kafka_destroy,
     .abandon = kafka_abandon,
     .probe = kafka_probe,
+    .flags = WEIR_TYPE_WORKS_AT_EXIT,
 };
 
 const weir_handler_type *weir_handler_type_at(uint32_t index)

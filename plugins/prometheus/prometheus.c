@@ -342,7 +342,7 @@ static const weir_handler_type prometheus_type = {
     .destroy = prometheus_destroy,
     .abandon = prometheus_abandon,
     .probe = prometheus_probe,
-    .flags = WEIR_TYPE_OPENS_EARLY,
+    .flags = WEIR_TYPE_OPENS_EARLY | WEIR_TYPE_WORKS_AT_EXIT,
 };
 
 const weir_handler_type *weir_handler_type_at(uint32_t index)

@@ -200,6 +200,7 @@ static const weir_handler_type socket_type = {
     .wake = socket_wake,
     .abandon = socket_abandon,
     .probe = socket_probe,
+    .flags = WEIR_TYPE_WORKS_AT_EXIT,
 };
 
 const weir_handler_type *weir_handler_type_at(uint32_t index)

@@ -163,6 +163,7 @@ static const weir_handler_type sqlite_type = {
     .destroy = free,
     .wake = sqlite_wake,
     .abandon = sqlite_abandon,
+    .flags = WEIR_TYPE_WORKS_AT_EXIT,
 };
 
 const weir_handler_type *weir_handler_type_at(uint32_t index)

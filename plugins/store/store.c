@@ -223,6 +223,7 @@ static const weir_handler_type type = {
     .destroy = free,
     .wake = wake,
     .abandon = abandon,
+    .flags = WEIR_TYPE_WORKS_AT_EXIT,
 };
 
 const weir_handler_type *weir_handler_type_at(uint32_t index)

@@ -1,9 +1,14 @@
 """All the ways a program can end, and handlers that block."""
 
+import contextlib
 import json
 import os
+import sqlite3
 
-from harness import ADDER, assert_ledgers, case, lines_of, main, run, start_in_steps, wait_for, whole_lines, without_waits
+from exits import assert_only_weir_registers, preload
+from harness import ADDER, assert_ledgers, case, free_port, lines_of, main, run, start_in_steps, wait_for, whole_lines, without_waits
+from https import Server
+from receivers import Receiver
 
 
 def file_config(path, **settings):
@@ -28,6 +33,46 @@ def values_that_later_exit_handlers_add_are_delivered(folder):
     assert "more values refused" not in done.stderr, done.stderr
     assert [json.loads(line)["value"] for line in lines_of(path) if '"late"' in line] == [0, 1, 2]
     assert len(lines_of(path)) == 103
+
+
+@contextlib.contextmanager
+def library_config(folder):
+    """Handlers of the types whose libraries leave the end of the program alone, all with a destination. Yields it with the two servers."""
+    server, receiver = Server(folder), Receiver("tcp")
+    handlers = {"tls": {"type": "http", "url": server.url, "ca_file": server.certificate},
+                "db": {"type": "sqlite", "path": os.path.join(folder, "db")},
+                "store": {"type": "store", "path": os.path.join(folder, "store")},
+                "page": {"type": "prometheus", "listen": f"127.0.0.1:{free_port()}"},
+                "peer": {"type": "socket", "to": f"tcp://localhost:{receiver.port}"}}
+    try:
+        yield {"settings": {"shutdown_timeout": "1h"}, "handlers": handlers, "groups": {"*": list(handlers)}}, server, receiver
+    finally:
+        server.close()
+        receiver.stop()
+
+
+@case
+def so_are_those_for_handlers_whose_libraries_leave_the_end_of_the_program_alone(folder):
+    with library_config(folder) as (config, server, receiver):
+        done = run(ADDER, "-q", "-n", 100, "-x", "late", WEIR_LOG="info", WEIR_CONFIG=config)
+        assert done.returncode == 0 and ": 103 values added, 0 of them unrouted, 0 refused\n" in done.stderr, done.stderr
+        assert "more values refused" not in done.stderr, done.stderr
+        for handler in config["handlers"]:
+            assert f'handler "{handler}": 103 offered, 103 delivered, 0 dropped, 0 queued, 0 spooled,' in done.stderr, done.stderr
+        assert server.lines == 103
+        with contextlib.closing(sqlite3.connect(os.path.join(folder, "db"))) as db:
+            assert db.execute("SELECT count(*) FROM samples").fetchone() == (103,)
+        receiver.wait_for_lines(103)
+        assert len(receiver.lines()) == 103
+
+
+@case
+def these_libraries_register_no_exit_handlers(folder):
+    """It is what their types promise. The program has used each of them when it ends: everything is delivered."""
+    with library_config(folder) as (config, server, _):
+        done = run(ADDER, "-q", "-n", 100, LD_PRELOAD=preload(), WEIR_CONFIG=config)
+        assert done.returncode == 0 and server.lines == 100, done.stderr
+        assert_only_weir_registers(done.stderr)
 
 
 @case

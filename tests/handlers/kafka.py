@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 
+from exits import assert_only_weir_registers, preload
 from fifos import ScriptedApp
 from harness import ADDER, SOURCE, WEIR, assert_handler_ledger, assert_ledgers, case, environment, free_port, main, run, without_waits, \
     skip_fork_under_sanitizers, wait_for
@@ -106,6 +107,29 @@ def summaries_arrive_and_what_a_format_cannot_represent_is_counted(folder):
             stats = ledger_of(app)
             assert stats["delivered"] == 2 and sum(stats["dropped"]) == 1, stats
         assert len(cluster.await_messages(2, "influx")) == 2
+
+
+# ---- The end of the program --------------------------------------------------------------------------------------
+
+
+@case
+def values_of_exit_handlers_arrive(folder):
+    with Cluster(folder) as cluster:
+        done = run(ADDER, "-q", "-n", 100, "-x", "late", WEIR_LOG="info", WEIR_CONFIG=config_of(cluster.brokers))
+        assert done.returncode == 0 and ": 103 values added, 0 of them unrouted, 0 refused\n" in done.stderr, done.stderr
+        assert 'handler "k": 103 offered, 103 delivered, 0 dropped, 0 queued, 0 spooled,' in done.stderr, done.stderr
+        late = [json.loads(message.value) for message in cluster.await_messages(103) if '"late"' in message.value]
+        assert sorted(record["value"] for record in late) == [0, 1, 2], late
+
+
+@case
+def librdkafka_registers_no_exit_handler(folder):
+    path = os.path.join(folder, "config")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(config_of([f"127.0.0.1:{free_port()}"], tls=True, timeout="100ms"), file)
+    done = run(WEIR, "check", "--open", path, LD_PRELOAD=preload())
+    assert done.returncode != 0 and "ssl://127.0.0.1" in done.stdout + done.stderr, done
+    assert_only_weir_registers(done.stderr)
 
 
 # ---- Outages -----------------------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ void vet_check_type(const struct vet_subject *subject)
         vet_fail("its kinds 0x%x have unknown bits; allowed: WEIR_KINDS_*", type->kinds);
     if (type->formats & ~shapes)
         vet_fail("its formats 0x%x have unknown bits; allowed: WEIR_FORMAT_*", type->formats);
-    if (type->flags & ~(uint32_t)(WEIR_TYPE_SHARES_NOTHING | WEIR_TYPE_OPENS_EARLY))
+    if (type->flags & ~(uint32_t)(WEIR_TYPE_SHARES_NOTHING | WEIR_TYPE_OPENS_EARLY | WEIR_TYPE_WORKS_AT_EXIT))
         vet_fail("its flags 0x%x have unknown bits; allowed: WEIR_TYPE_*", type->flags);
     if (type->flags & WEIR_TYPE_SHARES_NOTHING && type->prepare)
         vet_fail("it has WEIR_TYPE_SHARES_NOTHING, and prepare, which is for what a whole process shares");
