@@ -48,6 +48,7 @@ struct wr_settings {
     int64_t reload_ns; /* 0: the file is not watched */
     int64_t stats_interval_ns;
     int64_t max_series, max_series_per_name;
+    int64_t expiry_ns;  /* 0: never */
     int64_t clock;      /* enum wr_clock_choice */
     const char *status; /* "off", "auto", or the absolute path of a folder */
     weir_map labels;

@@ -8,6 +8,7 @@
 #include "text/error.h"
 #include "text/name_index.h"
 #include "producer/gate.h"
+#include "registry/series.h"
 
 /* A segment has room for the largest batch of its lanes, and at least for the largest event. */
 enum { SMALLEST_SEGMENT = 1024, LARGEST_SEGMENT = 65536, FIRST_SERIES = 1024 };
@@ -83,6 +84,7 @@ static bool get_lane(struct builder *b, const char *handler, struct wr_feed_lane
         .every_ns = settings.aggregate_ns,
         .parts = settings.aggregate_series,
         .percentiles = settings.percentiles,
+        .expiry_ns = router->config->settings.expiry_ns,
     };
     (*entry)->summer = settings.aggregate_ns ? wr_lane_summer(lane) : NULL;
     router->sums |= (*entry)->summer != NULL;
@@ -660,11 +662,33 @@ static void adopt_declared(struct wr_router *router, struct wr_feed_lane *lane,
     }
 }
 
-static void end_interval(struct wr_router *router, struct wr_feed_lane *lane,
-                         const struct wr_registry *registry, int64_t now_ns, bool early)
+static bool is_used(const struct wr_router *router, uint32_t series, int64_t now_ns, int64_t within_ns)
+{
+    for (size_t i = 0; i < router->lane_count; i++)
+        if (router->lanes[i].summer && wr_summer_is_used(router->lanes[i].summer, series, now_ns, within_ns))
+            return true;
+    return false;
+}
+
+/* What other lanes have had values of goes on, as an object in this one's route may leave some out. */
+static void end_expired(struct wr_router *router, const struct wr_feed_lane *lane, struct wr_registry *registry,
+                        int64_t now_ns)
+{
+    uint32_t place = 0, series;
+    while (wr_summer_next_expired(lane->summer, &lane->summing, &place, now_ns, &series)) {
+        if (is_used(router, series, now_ns, lane->summing.expiry_ns))
+            continue;
+        wr_series_end(registry, wr_registry_series(registry, series));
+        wr_router_end_series(router, series);
+    }
+}
+
+static void end_interval(struct wr_router *router, struct wr_feed_lane *lane, struct wr_registry *registry,
+                         int64_t now_ns, bool early)
 {
     adopt_declared(router, lane, registry);
-    struct wr_segment *segment = wr_summer_end(lane->summer, router->pool, early);
+    struct wr_segment *segment = wr_summer_end(lane->summer, &lane->summing, router->pool, now_ns, early);
+    end_expired(router, lane, registry, now_ns);
     if (!segment)
         return;
     wr_lane_offer_summaries(lane->lane, segment, now_ns);
@@ -680,8 +704,7 @@ bool wr_router_has_due(const struct wr_router *router, int64_t now_ns)
     return false;
 }
 
-void wr_router_end_due(struct wr_router *router, const struct wr_registry *registry, int64_t now_ns,
-                       int64_t *next_ns)
+void wr_router_end_due(struct wr_router *router, struct wr_registry *registry, int64_t now_ns, int64_t *next_ns)
 {
     for (size_t i = 0; router->sums && i < router->lane_count; i++) {
         struct wr_feed_lane *lane = &router->lanes[i];
@@ -708,8 +731,7 @@ static void plan_intervals(struct wr_router *router, struct wr_router *next)
             wr_summer_plan(next->lanes[i].summer, next->lanes[i].summing.every_ns);
 }
 
-bool wr_router_end_all(struct wr_router *router, const struct wr_registry *registry, bool also_full,
-                       int64_t now_ns)
+bool wr_router_end_all(struct wr_router *router, struct wr_registry *registry, bool also_full, int64_t now_ns)
 {
     bool ended = true;
     wr_router_offer(router, now_ns);
@@ -725,7 +747,7 @@ bool wr_router_end_all(struct wr_router *router, const struct wr_registry *regis
     return ended;
 }
 
-void wr_router_end_changed(struct wr_router *router, struct wr_router *next, const struct wr_registry *registry,
+void wr_router_end_changed(struct wr_router *router, struct wr_router *next, struct wr_registry *registry,
                            int64_t now_ns)
 {
     wr_router_offer(router, now_ns);

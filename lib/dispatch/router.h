@@ -120,11 +120,10 @@ bool wr_router_has_due(const struct wr_router *router, int64_t now_ns);
 /* Ends the intervals of lanes that take summaries: those that are due, lowering *next_ns to when the next one
  * is; all, but also_full: those of lanes with a full queue only if it is true, returning whether all were
  * ended; or those of lanes that have another interval in `next`, or none. */
-void wr_router_end_due(struct wr_router *router, const struct wr_registry *registry, int64_t now_ns,
+void wr_router_end_due(struct wr_router *router, struct wr_registry *registry, int64_t now_ns,
                        int64_t *next_ns);
-bool wr_router_end_all(struct wr_router *router, const struct wr_registry *registry, bool also_full,
-                       int64_t now_ns);
-void wr_router_end_changed(struct wr_router *router, struct wr_router *next, const struct wr_registry *registry,
+bool wr_router_end_all(struct wr_router *router, struct wr_registry *registry, bool also_full, int64_t now_ns);
+void wr_router_end_changed(struct wr_router *router, struct wr_router *next, struct wr_registry *registry,
                            int64_t now_ns);
 
 /* When it has replaced another one: totals of series that are new to a lane go on from those of lanes that have

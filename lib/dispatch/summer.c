@@ -40,6 +40,7 @@ struct sum {
     bool has_ended;   /* see wr_summer_end_series */
     int kind;         /* enum weir_instrument, or TOTAL */
     uint32_t idle;    /* intervals without a value, up to now */
+    int64_t used_ns;  /* end of the last interval with a value, or of its first; monotonic; 0: not known yet */
     int64_t since_ns; /* since when the totals are counted: wall clock */
     uint64_t count, total_count;
     struct exact sum, total_sum;
@@ -429,6 +430,31 @@ void wr_summer_end_series(struct wr_summer *summer, uint32_t series)
         sum->has_ended = true;
 }
 
+static bool may_expire(const struct wr_summer *summer, const struct sum *sum)
+{
+    const struct weir_metric *metric = wr_registry_series(summer->registry, sum->series);
+    bool counts_up = sum->kind == WEIR_COUNTER || sum->kind == WEIR_HISTOGRAM;
+    return !sum->has_ended && !wr_registry_is_shared(metric) && (!counts_up || metric->stream->label_count);
+}
+
+bool wr_summer_is_used(const struct wr_summer *summer, uint32_t series, int64_t now_ns, int64_t within_ns)
+{
+    const struct sum *sum = find(summer, series);
+    return sum && (sum->count || !sum->used_ns || now_ns - sum->used_ns < within_ns);
+}
+
+bool wr_summer_next_expired(const struct wr_summer *summer, const struct wr_summing *summing, uint32_t *place,
+                            int64_t now_ns, uint32_t *series)
+{
+    while (summing->expiry_ns && *place < summer->count) {
+        const struct sum *sum = &summer->sums[(*place)++];
+        *series = sum->series;
+        if (!wr_summer_is_used(summer, sum->series, now_ns, summing->expiry_ns) && may_expire(summer, sum))
+            return true;
+    }
+    return false;
+}
+
 static bool has_totals(const struct sum *sum)
 {
     return (sum->kind == WEIR_COUNTER || sum->kind == WEIR_HISTOGRAM) && !sum->has_ended;
@@ -523,7 +549,6 @@ void wr_summer_postpone(struct wr_summer *summer, int64_t now_ns)
 
 static void clear(struct sum *sum)
 {
-    sum->idle = sum->count ? 0 : sum->idle + 1;
     sum->count = 0;
     sum->sum = (struct exact){0, 0};
     if (sum->bucket_count)
@@ -576,6 +601,8 @@ static bool put(struct wr_summer *summer, const struct sum *sum, struct wr_segme
 static bool has_summary(const struct sum *sum)
 {
     if (sum->count)
+        return true;
+    if (sum->kind == TOTAL && sum->has_ended && sum->has_last) /* who shows it has to know */
         return true;
     if (sum->unrouted || sum->kind == WEIR_VALUE || sum->kind == TOTAL)
         return false;
@@ -639,12 +666,27 @@ static void limit_times(struct wr_summer *summer, int64_t end_ns)
             summer->sums[i].since_ns = end_ns;
 }
 
-static void begin_next(struct wr_summer *summer, int64_t time_ns)
+static void note_use(struct sum *sum, int64_t now_ns)
+{
+    sum->idle = sum->count ? 0 : sum->idle + 1;
+    if (sum->count || !sum->used_ns)
+        sum->used_ns = now_ns;
+}
+
+/* What may expire is remembered until it does. */
+static bool is_forgotten(const struct wr_summing *summing, const struct sum *sum)
+{
+    return sum->kind == WEIR_VALUE && sum->idle > FORGET_AFTER && !summing->expiry_ns;
+}
+
+static void begin_next(struct wr_summer *summer, const struct wr_summing *summing, int64_t time_ns,
+                       int64_t now_ns)
 {
     for (uint32_t i = summer->count; i-- > 0;) {
         struct sum *sum = &summer->sums[i];
+        note_use(sum, now_ns);
         clear(sum);
-        if (sum->has_ended || (sum->kind == WEIR_VALUE && sum->idle > FORGET_AFTER))
+        if (sum->has_ended || is_forgotten(summing, sum))
             remove_sum(summer, sum);
         else
             follow_declaration(summer, sum, time_ns);
@@ -666,7 +708,8 @@ static void hand_over_inputs(struct wr_summer *summer, struct wr_segment *segmen
         wr_inputs_free(inputs);
 }
 
-struct wr_segment *wr_summer_end(struct wr_summer *summer, struct wr_segment_pool *pool, bool early)
+struct wr_segment *wr_summer_end(struct wr_summer *summer, const struct wr_summing *summing,
+                                 struct wr_segment_pool *pool, int64_t now_ns, bool early)
 {
     read_levels(summer);
     uint32_t count = count_summaries(summer);
@@ -684,7 +727,7 @@ struct wr_segment *wr_summer_end(struct wr_summer *summer, struct wr_segment_poo
         return NULL;
     }
     hand_over_inputs(summer, segment);
-    begin_next(summer, time_ns);
+    begin_next(summer, summing, time_ns, now_ns);
     return segment;
 }
 

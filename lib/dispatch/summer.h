@@ -28,6 +28,7 @@ struct wr_summing {
     uint32_t parts; /* at most so many series are what a summary of each consists of: with so many, no further
                        series is summed */
     uint32_t percentiles; /* parts of each that has some */
+    int64_t expiry_ns;    /* after that time without a value a series has expired; 0: never */
 };
 
 /* registry: of the series. Returns NULL if out of memory. [any thread] */
@@ -55,6 +56,14 @@ enum wr_summed wr_summer_add_taken(struct wr_summer *summer, const struct wr_sum
 /* A series has ended: it has its last summary with the open interval, or the first one of a new total if values
  * come in this interval yet. */
 void wr_summer_end_series(struct wr_summer *summer, uint32_t series);
+
+/* Returns the next series that has expired, as far as this summer knows, behind the one that was returned
+ * before; from *place 0 on. A counter or histogram without labels of its own does not. */
+bool wr_summer_next_expired(const struct wr_summer *summer, const struct wr_summing *summing, uint32_t *place,
+                            int64_t now_ns, uint32_t *series);
+
+/* Whether the summer knows of a value that the series had within that time. */
+bool wr_summer_is_used(const struct wr_summer *summer, uint32_t series, int64_t now_ns, int64_t within_ns);
 
 /* After a change of the configuration: the totals of a series become those of a summer that has had it for
  * longer, if that has. */
@@ -104,9 +113,11 @@ int64_t wr_summer_due(const struct wr_summer *summer);
 /* Sets the time when it ends to the next multiple. */
 void wr_summer_postpone(struct wr_summer *summer, int64_t now_ns);
 
-/* Ends the interval, early or on time, and begins the next one. Returns a segment with a summary of each series
- * that has one, with a reference; NULL: there is none, or no memory; then the interval stays open. */
-struct wr_segment *wr_summer_end(struct wr_summer *summer, struct wr_segment_pool *pool, bool early);
+/* Ends the interval, early or on time, and begins the next one. now_ns: monotonic. Returns a segment with a
+ * summary of each series that has one, with a reference; NULL: there is none, or no memory; then the interval
+ * stays open. */
+struct wr_segment *wr_summer_end(struct wr_summer *summer, const struct wr_summing *summing,
+                                 struct wr_segment_pool *pool, int64_t now_ns, bool early);
 
 /* Removes the values of the open interval, but not from the totals. leave: those in a journal stay there for a
  * later process. Returns how many stay there. */

@@ -263,6 +263,97 @@ Test(totals, a_label_set_that_returns_takes_its_places_again)
     cr_assert_eq(series_in_use(), before);
 }
 
+/* ---- Expiry ---------------------------------------------------------------------------------- */
+
+/* Shorter than any interval: what has no value in one expires when that ends. */
+#define EXPIRY "\"settings\": {\"expiry\": \"1ns\", \"max_series\": 50, \"max_series_per_name\": 10}, "
+
+Test(totals, label_sets_gauges_and_plain_values_expire)
+{
+    configure(EXPIRY "\"groups\": {\"*\": \"a\"}, \"metrics\": {\"app\": {\"n\": \"counter\"}}");
+    weir_metric *requests = weir_get_counter(stream, "requests"), *level = weir_get_gauge(stream, "level");
+    weir_metric *n = labeled("n", "1");
+    weir_metric_add(requests, 2);
+    weir_metric_add(level, 3);
+    weir_metric_add(n, 4);
+    weir_add_value(stream, "plain", 5);
+    deliver();
+    cr_assert_not(find("a", "n", "id=1")->ended);
+    uint64_t before = series_in_use();
+    deliver(); /* expired at its end */
+    cr_assert_eq(series_in_use(), before - 2, "the series with labels and its label set");
+    deliver();
+    cr_assert(find("a", "n", "id=1")->ended);
+    cr_assert_eq(find("a", "n", "id=1")->value, 4);
+    cr_assert(find("a", "level", "")->ended);
+    size_t count = capture_count();
+    deliver();
+    cr_assert_eq(capture_count(), count + 1, "the counter without labels");
+    expect("a", "requests", 2);
+    cr_assert_not(find("a", "requests", "")->ended);
+}
+
+Test(totals, what_has_expired_begins_anew)
+{
+    configure(EXPIRY "\"groups\": {\"*\": \"a\"}, \"metrics\": {\"app\": {\"n\": \"counter\"}}");
+    weir_metric *n = labeled("n", "1"), *level = weir_get_gauge(stream, "level");
+    for (int i = 0; i < 3; i++) {
+        weir_metric_add(n, 10);
+        weir_metric_add(level, 20);
+        deliver();
+        cr_assert_eq(find("a", "n", "id=1")->value, 10, "%g", find("a", "n", "id=1")->value);
+        cr_assert_eq(find("a", "level", "")->value, 20);
+        deliver();
+        deliver();
+        cr_assert(find("a", "n", "id=1")->ended);
+    }
+    weir_metric_add(n, 1);
+    deliver();
+    weir_metric_add(n, 1); /* used in each interval */
+    deliver();
+    cr_assert_eq(find("a", "n", "id=1")->value, 2);
+}
+
+Test(totals, running_totals_expire)
+{
+    const weir_sample_spec total = {
+        .size = sizeof total, .name = "total", .kind = WEIR_KIND_DOUBLE, .value = 7, .cumulative = true};
+    configure(EXPIRY "\"groups\": {\"*\": \"a\"}");
+    cr_assert_eq(weir_add(stream, &total), 0, "%s", weir_last_error());
+    deliver();
+    expect("a", "total", 7);
+    deliver();
+    deliver();
+    cr_assert(find("a", "total", "")->ended);
+    cr_assert_eq(find("a", "total", "")->value, 7);
+}
+
+Test(totals, label_sets_that_expire_make_room_for_others)
+{
+    char value[16];
+    configure(EXPIRY "\"groups\": {\"*\": \"a\"}");
+    for (int i = 0; i < 200; i++) {
+        snprintf(value, sizeof value, "%d", i);
+        cr_assert_eq(weir_metric_add(labeled("n", value), 1), 0);
+        deliver();
+    }
+    cr_assert(find("a", "n.count", "id=199"));
+    cr_assert_not(find("a", "n.count", "weir_overflow=true"));
+}
+
+Test(totals, without_expiry_nothing_ends)
+{
+    weir_metric_add(labeled("n", "1"), 1);
+    weir_metric_add(weir_get_gauge(stream, "level"), 1);
+    uint64_t before = series_in_use();
+    for (int i = 0; i < 100; i++)
+        deliver();
+    cr_assert_eq(series_in_use(), before);
+    cr_assert_not(find("a", "level", "")->ended);
+}
+
+/* ---- Shared series, and threads -------------------------------------------------------------- */
+
 Test(totals, what_is_shared_cannot_be_removed)
 {
     configure("\"settings\": {\"max_series_per_name\": 1}, \"groups\": {\"*\": \"a\"}");
@@ -308,5 +399,37 @@ Test(totals, no_value_is_lost_while_threads_remove_what_others_add_to, .timeout 
     deliver();
     assert_ledger("b");
     cr_assert_eq(weir_get_handler_stats("b", &stats, sizeof stats), 0);
+    cr_assert_eq(stats.delivered, THREADS * ROUNDS);
+}
+
+static void *add_and_flush(void *seed)
+{
+    unsigned state = *(unsigned *)seed;
+    for (int i = 0; i < ROUNDS; i++) {
+        char value[16];
+        state = state * 1664525u + 1013904223u;
+        snprintf(value, sizeof value, "%u", state >> 16 & (SETS - 1));
+        if (weir_metric_add(labeled("n", value), 1) || (i % 16 == 0 && weir_flush(-1)))
+            return "refused";
+    }
+    return NULL;
+}
+
+Test(totals, no_value_is_lost_while_series_expire_that_threads_add_to, .timeout = 300)
+{
+    unsigned seeds[THREADS] = {1, 2, 3, 4};
+    pthread_t threads[THREADS];
+    weir_handler_stats stats;
+    void *failed[THREADS];
+    configure("\"settings\": {\"expiry\": \"1ns\"}, \"groups\": {\"*\": \"a\"}, "
+              "\"metrics\": {\"app\": {\"n\": \"counter\"}}");
+    for (int i = 0; i < THREADS; i++)
+        cr_assert_eq(pthread_create(&threads[i], NULL, add_and_flush, &seeds[i]), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], &failed[i]);
+    for (int i = 0; i < THREADS; i++)
+        cr_assert_null(failed[i]);
+    deliver();
+    cr_assert_eq(weir_get_handler_stats("a", &stats, sizeof stats), 0);
     cr_assert_eq(stats.delivered, THREADS * ROUNDS);
 }

@@ -284,6 +284,30 @@ def a_series_that_is_removed_leaves_the_page_and_begins_anew(folder):
 
 
 @case
+def what_expires_leaves_the_page(folder):
+    """An expiry of 1ns: whatever has no value in an interval expires when that ends."""
+    metrics = {"my_app": {"peers": "counter", "depth": "gauge", "took": "histogram"}}
+    with App(folder, {**config_of(), "settings": {"expiry": "1ns"}, "metrics": metrics}) as app:
+        for name in ("peers", "depth", "took"):
+            app.do("add", "my_app", name, 2, "id")
+            app.do("add", "my_app", name, 2)
+        app.deliver()
+        samples = samples_of(fetch(app.url())[0])
+        assert samples['my_app_peers_total{id="v"}'] == samples['my_app_depth{id="v"}'] == samples["my_app_depth"] == 2, samples
+        app.deliver()
+        app.deliver()
+        samples = samples_of(fetch(app.url())[0])
+        assert not [key for key in samples if 'id="v"' in key and not re.search("_(min|max|p[0-9]+)", key)], samples
+        assert "my_app_depth" not in samples and samples["my_app_peers_total"] == 2 and samples["my_app_took_count"] == 1, samples
+        app.do("add", "my_app", "peers", 3, "id")
+        app.do("add", "my_app", "depth", 4)
+        app.deliver()
+        samples = samples_of(fetch(app.url())[0])
+        assert samples['my_app_peers_total{id="v"}'] == 3 and samples["my_app_depth"] == 4, samples
+        app.end()
+
+
+@case
 def openmetrics_says_since_when_totals_are_counted(folder):
     _, parse = prometheus_parsers()
     metrics = {"my_app": {"peers": "counter", "depth": "gauge", "took": "histogram"}}

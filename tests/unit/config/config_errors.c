@@ -13,7 +13,7 @@ static void expect_refused(const char *text, const char *expected)
 #define SECTIONS "allowed: $schema, include, settings, handlers, groups, metrics, sources"
 #define SETTINGS                                                                                               \
     "allowed: shutdown_timeout, labels, instance, reload, stats_interval, clock, journal, max_series, "        \
-    "max_series_per_name, unknown_keys, status"
+    "max_series_per_name, expiry, unknown_keys, status"
 #define COMMON_OPTIONS                                                                                         \
     "allowed: format, delivery, queue, overflow, block_timeout, batch, batch_bytes, linger, retry_min, "       \
     "retry_max, spool, spool_limit, aggregate, aggregate_series, percentiles, window, parts, optional"

@@ -62,7 +62,7 @@ static enum wr_summed add(const struct weir_metric *metric, double value)
 static bool end(struct wr_summary *summary)
 {
     static struct wr_summary_room room;
-    struct wr_segment *segment = wr_summer_end(summer, &pool, false);
+    struct wr_segment *segment = wr_summer_end(summer, &summing, &pool, 0, false);
     wr_summer_postpone(summer, 0);
     if (!segment)
         return false;
