@@ -7,8 +7,10 @@ import glob
 import json
 import os
 import re
+import ssl
 import subprocess
 
+import certificates
 from exits import assert_only_weir_registers, preload
 from fifos import ScriptedApp
 from harness import ADDER, SOURCE, WEIR, assert_handler_ledger, assert_ledgers, case, environment, free_port, main, run, without_waits, \
@@ -107,6 +109,35 @@ def summaries_arrive_and_what_a_format_cannot_represent_is_counted(folder):
             stats = ledger_of(app)
             assert stats["delivered"] == 2 and sum(stats["dropped"]) == 1, stats
         assert len(cluster.await_messages(2, "influx")) == 2
+
+
+# ---- TLS ---------------------------------------------------------------------------------------------------------
+
+
+@case
+def with_tls_both_sides_show_certificates(folder):
+    server, client, stranger = (certificates.make(folder, name, "127.0.0.1") for name in ("server", "client", "stranger"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*server)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(client[0])
+    good = {"tls": True, "ca_file": server[0], "cert_file": client[0], "key_file": client[1]}
+    with Cluster(folder, brokers=2, tls=context) as cluster:
+        with ScriptedApp(config_of(cluster.brokers, **good), folder) as app:
+            add_all(app, *range(500))
+            assert app.do("flush", -1)["code"] == 0
+            assert ledger_of(app)["delivered"] == 500
+        assert sorted(values_in(cluster.await_messages(500))) == list(range(500))
+        for wrong, words in (({"ca_file": stranger[0]}, "certificate verify failed"),
+                             ({"cert_file": stranger[0], "key_file": stranger[1]}, "")):
+            with ScriptedApp(config_of(cluster.brokers, shutdown="0s", timeout="100ms", **{**good, **wrong}), folder) as app:
+                add_all(app, 1)
+                wait_for(lambda: ledger_of(app)["retries"], "a failure")
+                assert "ssl://127.0.0.1" in app.stderr_text() and words in app.stderr_text(), app.stderr_text()
+                assert ledger_of(app)["delivered"] == 0
+        assert any("certificate verify failed" in reason for proxy in cluster.proxies for reason in proxy.refused), \
+            [proxy.refused for proxy in cluster.proxies]
+        assert cluster.count() == 500
 
 
 # ---- The end of the program --------------------------------------------------------------------------------------

@@ -1,8 +1,11 @@
 """A cluster of librdkafka's mock brokers, in a process of its own (tests/support/kafka_cluster.c), and what arrives there."""
 
 import os
+import select
 import signal
+import socket
 import subprocess
+import threading
 
 from harness import BUILD, free_port, wait_for
 
@@ -20,14 +23,60 @@ class Message:
         self.partition, self.offset, self.timestamp = int(partition), int(offset), int(timestamp)
 
 
+class TlsProxy:
+    """Takes TLS connections, and passes what comes over them on to another port, and back."""
+
+    def __init__(self, context, target):
+        self.context, self.target, self.refused = context, target, []
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=100)
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+    def _accept(self):
+        while True:
+            try:
+                plain, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(plain,), daemon=True).start()
+
+    def _serve(self, plain):
+        try:
+            client = self.context.wrap_socket(plain, server_side=True)
+        except OSError as error:
+            self.refused.append(str(error))
+            return
+        with client, socket.create_connection(("127.0.0.1", self.target)) as server:
+            while True:
+                ready = [client] if client.pending() else select.select([client, server], [], [])[0]
+                try:
+                    for source in ready:
+                        data = source.recv(65536)
+                        if not data:
+                            return
+                        (server if source is client else client).sendall(data)
+                except OSError:
+                    return
+
+
 class Cluster:
     """What arrives in watched topics is appended to files, which outlive a cluster that is killed."""
 
-    def __init__(self, folder, brokers=1, topics=(("t", 4),)):
+    def __init__(self, folder, brokers=1, topics=(("t", 4),), tls=None):
+        """tls: an ssl.SSLContext; clients get to the brokers by proxies that use it."""
         self.folder, self.topics, self.starts, self.counted = folder, dict(topics), 0, {}
         self.ports = []
         while len(self.ports) < brokers:
             self.ports += {free_port()} - set(self.ports)
+        self.places = [str(port) for port in self.ports]
+        self.proxies = [TlsProxy(tls, free_port()) for _ in self.ports] if tls else []
+        if tls:
+            self.ports = [proxy.port for proxy in self.proxies]
+            self.places = [f"{proxy.port}={proxy.target}" for proxy in self.proxies]
         self.brokers = [f"127.0.0.1:{port}" for port in self.ports]
         self.program = None
         self.start()
@@ -37,10 +86,12 @@ class Cluster:
 
     def __exit__(self, *_):
         self.kill()
+        for proxy in self.proxies:
+            proxy.close()
 
     def start(self):
         self.starts += 1
-        self.program = subprocess.Popen([CLUSTER, *map(str, self.ports)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.program = subprocess.Popen([CLUSTER, *self.places], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.program.stdout.readline().strip() == ",".join(self.brokers)
         for topic, partitions in self.topics.items():
             self.do("create", topic, partitions)

@@ -1,6 +1,8 @@
 /* kafka_cluster: a cluster of librdkafka's mock brokers, with a consumer, for tests of the handler type kafka.
  *
- *     kafka_cluster PORT...      a broker on each port of 127.0.0.1; prints their addresses as one line
+ *     kafka_cluster PORT[=OTHER]...   a broker on each port of 127.0.0.1; prints their addresses as one line.
+ *                                     With =OTHER it listens on that port, and tells clients that it is at PORT:
+ *                                     for a proxy there
  *
  * Executes commands from standard input, one per line, and answers each with "ok" or an error:
  *
@@ -29,14 +31,14 @@
 enum { MOST_BROKERS = 8, LINE = 512, MOST_ERRORS = 10000 };
 
 static struct {
-    in_port_t ports[MOST_BROKERS];
+    in_port_t ports[MOST_BROKERS], others[MOST_BROKERS];
     int count, bound;
 } brokers;
 static rd_kafka_t *owner;
 static rd_kafka_mock_cluster_t *cluster;
 
-/* In place of the C library's: the mock brokers ask for any port, and get ours, so that a cluster can be
- * started again at the same place. */
+/* The three functions are in place of the C library's: the mock brokers ask for any port, and get ours, so that a
+ * cluster can be started again at the same place. */
 __attribute__((visibility("default"))) int bind(int fd, const struct sockaddr *address, socklen_t length)
 {
     int (*real)(int, const struct sockaddr *, socklen_t);
@@ -46,8 +48,42 @@ __attribute__((visibility("default"))) int bind(int fd, const struct sockaddr *a
     if (address->sa_family != AF_INET || brokers.bound >= brokers.count)
         return real(fd, address, length);
     memcpy(&wanted, address, sizeof wanted);
-    wanted.sin_port = htons(brokers.ports[brokers.bound++]);
+    wanted.sin_port = htons(brokers.others[brokers.bound++]);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    return real(fd, (const struct sockaddr *)&wanted, sizeof wanted);
+}
+
+/* Replaces a port that is in `from` by the one at its place in `to`. */
+static void replace_port(struct sockaddr_in *address, const in_port_t *from, const in_port_t *to)
+{
+    for (int i = 0; i < brokers.count; i++)
+        if (address->sin_family == AF_INET && ntohs(address->sin_port) == from[i]) {
+            address->sin_port = htons(to[i]);
+            return;
+        }
+}
+
+/* Where a broker says that it is. */
+__attribute__((visibility("default"))) int getsockname(int fd, struct sockaddr *address, socklen_t *length)
+{
+    int (*real)(int, struct sockaddr *, socklen_t *);
+    *(void **)&real = dlsym(RTLD_NEXT, "getsockname");
+    int result = real(fd, address, length);
+    if (result == 0 && *length >= sizeof(struct sockaddr_in))
+        replace_port((struct sockaddr_in *)(void *)address, brokers.others, brokers.ports);
+    return result;
+}
+
+/* The consumer reads from the brokers themselves. */
+__attribute__((visibility("default"))) int connect(int fd, const struct sockaddr *address, socklen_t length)
+{
+    int (*real)(int, const struct sockaddr *, socklen_t);
+    struct sockaddr_in wanted;
+    *(void **)&real = dlsym(RTLD_NEXT, "connect");
+    if (length != sizeof wanted)
+        return real(fd, address, length);
+    memcpy(&wanted, address, sizeof wanted);
+    replace_port(&wanted, brokers.ports, brokers.others);
     return real(fd, (const struct sockaddr *)&wanted, sizeof wanted);
 }
 
@@ -203,8 +239,11 @@ static void make_cluster(void)
 int main(int count, char **arguments)
 {
     char line[LINE * 2];
-    for (int i = 1; i < count && i <= MOST_BROKERS; i++)
-        brokers.ports[brokers.count++] = (in_port_t)atoi(arguments[i]);
+    for (int i = 1; i < count && i <= MOST_BROKERS; i++) {
+        const char *other = strchr(arguments[i], '=');
+        brokers.ports[brokers.count] = (in_port_t)atoi(arguments[i]);
+        brokers.others[brokers.count++] = (in_port_t)atoi(other ? other + 1 : arguments[i]);
+    }
     make_cluster();
     puts(rd_kafka_mock_cluster_bootstraps(cluster));
     fflush(stdout);
