@@ -1,8 +1,8 @@
 /* kafka_cluster: a cluster of librdkafka's mock brokers, with a consumer, for tests of the handler type kafka.
  *
  *     kafka_cluster PORT[=OTHER]...   a broker on each port of 127.0.0.1; prints their addresses as one line.
- *                                     With =OTHER it listens on that port, and tells clients that it is at PORT:
- *                                     for a proxy there
+ *                                     With =OTHER it listens on that port, and tells clients that it is at
+ * PORT: for a proxy there
  *
  * Executes commands from standard input, one per line, and answers each with "ok" or an error:
  *
@@ -37,8 +37,8 @@ static struct {
 static rd_kafka_t *owner;
 static rd_kafka_mock_cluster_t *cluster;
 
-/* The three functions are in place of the C library's: the mock brokers ask for any port, and get ours, so that a
- * cluster can be started again at the same place. */
+/* The three functions are in place of the C library's: the mock brokers ask for any port, and get ours, so that
+ * a cluster can be started again at the same place. */
 __attribute__((visibility("default"))) int bind(int fd, const struct sockaddr *address, socklen_t length)
 {
     int (*real)(int, const struct sockaddr *, socklen_t);
