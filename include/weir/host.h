@@ -137,6 +137,50 @@ typedef struct weir_waiting {
     int64_t (*now_ms)(const weir_host *host);
 } weir_waiting;
 
+/* Service "connecting/1", a weir_connecting: how a handler or a source connects a socket, so that it neither
+ * resolves names nor waits for the connection itself. For handlers and sources. NULL for a type with the flag
+ * WEIR_TYPE_SHARES_NOTHING: names are resolved by getaddrinfo(3). */
+#define WEIR_SERVICE_CONNECTING "connecting/1"
+
+/* What a text names that a socket is connected to: bits, one of the first four. */
+enum {
+    WEIR_CONNECT_TCP = 1u << 0,        /* tcp://HOST:PORT; HOST: a name, an IPv4 address, or [IPv6 address] */
+    WEIR_CONNECT_UDP = 1u << 1,        /* udp://HOST:PORT */
+    WEIR_CONNECT_UNIX = 1u << 2,       /* unix:/PATH: a stream */
+    WEIR_CONNECT_UNIX_DGRAM = 1u << 3, /* unix-dgram:/PATH */
+    WEIR_CONNECT_NAME = 1u << 4,       /* HOST is a name: each call of connect resolves it */
+    WEIR_CONNECT_LOCAL = 1u << 5,      /* it is on this machine: a path, localhost or a loopback address */
+};
+
+/* What to connect to. Everything is borrowed during the call. Set size to sizeof(weir_connect), and to 0 what
+ * is not given. */
+typedef struct weir_connect {
+    size_t size;        /* sizeof(weir_connect) */
+    const char *to;     /* as the option `to` of the type socket: tcp://, udp://, unix: or unix-dgram: */
+    int64_t timeout_ms; /* for all addresses of a name together; 0: only what connects at once */
+    uint32_t kinds;     /* which of the first four WEIR_CONNECT_* are allowed; 0: all */
+    uint32_t first;     /* the address of a name to try first: its index, modulo their number */
+} weir_connect;
+
+/* Connecting; see WEIR_SERVICE_CONNECTING. */
+typedef struct weir_connecting {
+    size_t size; /* sizeof(weir_connecting) of the core */
+
+    /* [create] Reads a text without connecting to it. Returns what it names, WEIR_CONNECT_* bits; 0 after
+     * host->refuse for that option. kinds: as in weir_connect. Elsewhere the same, but nothing is refused. */
+    uint32_t (*check)(const weir_host *host, const char *option, const char *to, uint32_t kinds);
+
+    /* [worker] or [source] Resolves the name, if it is one, and connects a socket: tries each address, which
+     * gets its part of the time. Waits as weir_waiting.wait, and in a source as weir_intake.wait: a stop ends
+     * it when that reports WEIR_WAIT_STOP, and forks proceed; but the name service is not interrupted, and has
+     * limits of its own, see resolv.conf(5). Returns the descriptor, which the caller owns: connected,
+     * non-blocking, close-on-exec, above 2; with TCP_NODELAY and SO_KEEPALIVE for TCP. Returns -1 with the
+     * reason for people, which has no password: "connect 127.0.0.1:1: Connection refused". A child that is
+     * forked during the call gets no descriptor of it; later ones are those of `abandon`. Not in create and
+     * emit_now. */
+    int (*connect)(const weir_host *host, const weir_connect *what, char *reason, size_t room);
+} weir_connecting;
+
 /* Service "numbers/1", a weir_numbers: numbers as text, in the same way whatever the locale of the program. For
  * handlers and sources. */
 #define WEIR_SERVICE_NUMBERS "numbers/1"

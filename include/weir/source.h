@@ -20,9 +20,10 @@
  * time. It has all signals blocked, and at least 1 MiB of stack. [fork] is a child process, before fork()
  * returns in it.
  *
- * The rule of run: it waits in weir_intake.wait alone, and returns when that reports WEIR_WAIT_STOP. Adding
- * never waits: what finds no room is offered again after the next wait, and meanwhile nothing more is read, so
- * that the pipe or the connection slows down its writer. */
+ * The rule of run: it waits in weir_intake.wait alone, and returns when that reports WEIR_WAIT_STOP; the
+ * service "connecting/1" of <weir/host.h> waits in it too. Adding never waits: what finds no room is offered
+ * again after the next wait, and meanwhile nothing more is read, so that the pipe or the connection slows down
+ * its writer. */
 #ifndef WEIR_SOURCE_H
 #define WEIR_SOURCE_H
 

@@ -36,6 +36,10 @@ typedef struct weir_test_clock {
     /* Called by each wait for which nothing is ready, before time passes: the peer's part. NULL: none. */
     void (*on_wait)(struct weir_test_clock *clock);
 
+    /* Called by "connecting/1" to connect: returns a descriptor that the handler then owns, such as one end of
+     * socketpair(2) with SOCK_NONBLOCK; or -1, with the reason written. NULL: every connection is refused. */
+    int (*on_connect)(struct weir_test_clock *clock, const weir_connect *what, char *reason, size_t room);
+
     /* The services that the handler needs besides waiting, such as an encoder of the test's. NULL: none. */
     const void *(*service)(const weir_host *host, const char *id);
     void *context; /* of the test */
@@ -135,6 +139,41 @@ static inline void weir_test_clock_wake_in(const weir_host *host, int64_t delay_
     (void)delay_ms;
 }
 
+/* ---- The service connecting/1 ---------------------------------------------------------------- */
+
+/* As weir_connecting.check, but of what follows the scheme nothing is read. */
+static inline uint32_t weir_test_clock_check(const weir_host *host, const char *option, const char *to,
+                                             uint32_t kinds)
+{
+    static const struct {
+        const char *scheme;
+        uint32_t kind;
+    } schemes[] = {
+        {"tcp://", WEIR_CONNECT_TCP},
+        {"udp://", WEIR_CONNECT_UDP},
+        {"unix:", WEIR_CONNECT_UNIX},
+        {"unix-dgram:", WEIR_CONNECT_UNIX_DGRAM},
+    };
+    size_t i;
+    for (i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if ((!kinds || kinds & schemes[i].kind) &&
+            strncmp(to, schemes[i].scheme, strlen(schemes[i].scheme)) == 0)
+            return schemes[i].kind;
+    host->refuse(host, option, "\"%s\" has no scheme that is known", to);
+    return 0;
+}
+
+/* As weir_connecting.connect: by on_connect. */
+static inline int weir_test_clock_connect(const weir_host *host, const weir_connect *what, char *reason,
+                                          size_t room)
+{
+    weir_test_clock *clock = weir_test_clock_of(host);
+    if (clock->on_connect)
+        return clock->on_connect(clock, what, reason, room);
+    snprintf(reason, room, "connect %s: Connection refused", what->to);
+    return -1;
+}
+
 /* ---- The service numbers/1 ------------------------------------------------------------------- */
 
 /* Keeps the digits of a text that printf has written by "%.*e", in whatever locale, without zeros at the end.
@@ -218,15 +257,19 @@ static inline bool weir_test_clock_read_number(const weir_host *host, const char
     return true;
 }
 
-/* As host->service: the services "waiting/1" and "numbers/1", and those of the test. */
+/* As host->service: the services "waiting/1", "connecting/1" and "numbers/1", and those of the test. */
 static inline const void *weir_test_clock_service(const weir_host *host, const char *id)
 {
     static const weir_waiting waiting = {sizeof(weir_waiting), weir_test_clock_wait_for, weir_test_clock_now};
     static const weir_numbers numbers = {sizeof(weir_numbers), weir_test_clock_put_number,
                                          weir_test_clock_read_number};
+    static const weir_connecting connecting = {sizeof(weir_connecting), weir_test_clock_check,
+                                               weir_test_clock_connect};
     const weir_test_clock *clock = weir_test_clock_of(host);
     if (strcmp(id, WEIR_SERVICE_WAITING) == 0)
         return &waiting;
+    if (strcmp(id, WEIR_SERVICE_CONNECTING) == 0)
+        return &connecting;
     if (strcmp(id, WEIR_SERVICE_NUMBERS) == 0)
         return &numbers;
     return clock->service ? clock->service(host, id) : NULL;

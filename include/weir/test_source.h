@@ -177,7 +177,8 @@ static inline void weir_test_source_read_totals(const weir_text *text, weir_text
 
 /* ---- Making one ------------------------------------------------------------------------------ */
 
-/* As host->service: the services "intake/1" and "parser/1", and those of the test. */
+/* As host->service: the services "intake/1" and "parser/1", those of the test, and of those of its clock
+ * "connecting/1" and "numbers/1". */
 static inline const void *weir_test_source_service(const weir_host *host, const char *id)
 {
     static const weir_intake intake = {
@@ -195,6 +196,8 @@ static inline const void *weir_test_source_service(const weir_host *host, const 
         return &intake;
     if (strcmp(id, WEIR_SERVICE_PARSER) == 0)
         return &parser;
+    if (strcmp(id, WEIR_SERVICE_CONNECTING) == 0 || strcmp(id, WEIR_SERVICE_NUMBERS) == 0)
+        return weir_test_clock_service(host, id);
     return source->clock.service ? source->clock.service(host, id) : NULL;
 }
 

@@ -295,6 +295,26 @@ static int64_t read_clock(const weir_host *host)
 
 static const weir_waiting waiting_service = {sizeof waiting_service, wait_for, read_clock};
 
+/* ---- Connecting ------------------------------------------------------------------------------ */
+
+/* `weir check --open` calls a handler without a lane, with a time limit of its own. */
+static unsigned wait_to_connect(const weir_host *host, struct pollfd *fds, size_t count, int64_t timeout_ms)
+{
+    if (api_of(host)->lane)
+        return wait_for(host, fds, count, timeout_ms);
+    return poll(fds, count, timeout_ms < INT32_MAX ? (int)timeout_ms : INT32_MAX) > 0 ? WEIR_WAIT_READY : 0u;
+}
+
+static int connect_to(const weir_host *host, const weir_connect *what, char *reason, size_t room)
+{
+    struct wr_host_api *api = api_of(host);
+    if (api->refusal)
+        return wr_connecting_refuse(what, reason, room);
+    return wr_connecting_connect(&api->connecting, host, wait_to_connect, what, reason, room);
+}
+
+static const weir_connecting connecting_service = {sizeof connecting_service, wr_connecting_check, connect_to};
+
 /* ---- The handler's ledger -------------------------------------------------------------------- */
 
 static bool get_ledger(const weir_host *host, struct weir_handler_stats *stats, size_t size)
@@ -349,6 +369,8 @@ static const void *host_service(const weir_host *host, const char *id)
         return &blocking_call_service;
     if (strcmp(id, WEIR_SERVICE_WAITING) == 0)
         return &waiting_service;
+    if (strcmp(id, WEIR_SERVICE_CONNECTING) == 0)
+        return api_of(host)->has_connecting ? &connecting_service : NULL;
     if (strcmp(id, WEIR_SERVICE_LEDGER) == 0)
         return &ledger_service;
     if (strcmp(id, WEIR_SERVICE_AHEAD) == 0)
@@ -376,4 +398,6 @@ void wr_host_api_init(struct wr_host_api *host, const char *name, const struct w
         .stopping = host_stopping,
         .service = host_service,
     };
+    wr_connecting_init(&host->connecting);
+    host->has_connecting = !(type->is.flags & WEIR_TYPE_SHARES_NOTHING);
 }

@@ -7,6 +7,7 @@
 #include "config/document.h"
 #include "format/encoder.h"
 #include "handler/ahead.h"
+#include "handler/connecting.h"
 #include "lane/lane.h"
 #include "os/log.h"
 
@@ -24,6 +25,8 @@ struct wr_host_api {
     struct wr_ahead ahead;        /* of the worker */
     const struct wr_parts *parts; /* that the running emit gets in place of summaries; NULL: it gets samples */
     struct wr_host_summary *summary; /* that was read last; NULL: none */
+    struct wr_connecting connecting; /* of the worker */
+    bool has_connecting;             /* the type may use it */
     const char *breach;              /* what prepare or create changed and had to leave alone; NULL: nothing */
 
     /* during prepare and create only */

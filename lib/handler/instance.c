@@ -629,10 +629,11 @@ void wr_instance_attach(struct wr_instance *instance, struct wr_lane *lane)
     instance->host.lane = lane;
 }
 
-void wr_instance_abandon(const struct wr_instance *instance)
+void wr_instance_abandon(const struct wr_instance *instance, bool is_torn)
 {
-    if (instance->self && instance->type->is.abandon)
+    if (instance->self && instance->type->is.abandon && !is_torn)
         instance->type->is.abandon(instance->self);
+    wr_connecting_abandon(&instance->host.connecting);
 }
 
 static uint32_t count_omitted(const void *ctx, uint32_t samples)

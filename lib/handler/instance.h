@@ -64,8 +64,9 @@ struct wr_lane_handler wr_instance_for_lane(struct wr_instance *instance);
  * calls the instance. */
 void wr_instance_attach(struct wr_instance *instance, struct wr_lane *lane);
 
-/* [fork] Calls abandon. */
-void wr_instance_abandon(const struct wr_instance *instance);
+/* [fork] In the child: closes its descriptors. is_torn: the fork has interrupted the type's code, and its
+ * abandon is not called. */
+void wr_instance_abandon(const struct wr_instance *instance, bool is_torn);
 
 /* How many of the last batch's first samples the format left out; for wr_lane_worker_finish. */
 struct wr_lane_omissions wr_instance_omissions(const struct wr_instance *instance);

@@ -65,15 +65,15 @@ void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine, struct wr_st
 }
 
 /* A type whose code the fork interrupted may have locks of its own that stay locked in the child. The instance
- * is not abandoned: its descriptors may have just been closed, and their numbers reused. */
+ * does not abandon its descriptors: they may have just been closed, and their numbers reused. */
 static void abandon_lane(const struct wr_lane *lane, bool prepared)
 {
     bool torn;
     struct wr_instance *instance = wr_lane_fork_child(lane, prepared, &torn);
     if (instance && torn)
         wr_plugins_mark_interrupted(instance->type);
-    else if (instance)
-        wr_instance_abandon(instance);
+    if (instance)
+        wr_instance_abandon(instance, torn);
 }
 
 void wr_fork_child(const struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status)

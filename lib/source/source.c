@@ -482,6 +482,7 @@ void wr_source_abandon(const struct wr_source *source)
 {
     if (source->self && source->type->is.abandon && source->is_started)
         source->type->is.abandon(source->self);
+    wr_connecting_abandon(&source->connecting);
     wr_wake_pair_abandon(&source->wake);
 }
 

@@ -16,6 +16,7 @@
 #include "config/config.h"
 #include "dispatch/room.h"
 #include "dispatch/selfmetrics.h"
+#include "handler/connecting.h"
 #include "lane/backoff.h"
 #include "os/lock.h"
 #include "source/source_marks.h"
@@ -83,6 +84,7 @@ struct wr_source {
     struct wr_room_waiter room;
     bool is_full; /* [source] something found no room since the last wait */
     struct wr_backoff backoff;
+    struct wr_connecting connecting;
     _Atomic bool stopping;
     _Atomic uint32_t state;           /* enum weir_source_state */
     enum weir_source_state end_state; /* [source] what state becomes when it is closed */

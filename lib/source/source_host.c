@@ -627,6 +627,32 @@ static void show_senders(const weir_host *host, const weir_sender *senders, size
 
 static const weir_senders senders_service = {sizeof senders_service, show_senders};
 
+/* ---- Connecting ------------------------------------------------------------------------------ */
+
+/* By the service that the source has: in a test of `weir vet` that is not this one. */
+static unsigned wait_to_connect(const weir_host *host, struct pollfd *fds, size_t count, int64_t timeout_ms)
+{
+    const weir_intake *intake = host->service(host, WEIR_SERVICE_INTAKE);
+    return intake->wait(host, fds, count, timeout_ms);
+}
+
+/* Room that is reported meanwhile is reported to the source by its next wait. */
+static int connect_to(const weir_host *host, const weir_connect *what, char *reason, size_t room)
+{
+    struct wr_source *source = source_of(host);
+    bool was_full = source->is_full;
+    if (source->refusal) /* in create */
+        return wr_connecting_refuse(what, reason, room);
+    int fd = wr_connecting_connect(&source->connecting, host, wait_to_connect, what, reason, room);
+    if (was_full && !source->is_full) {
+        source->is_full = true;
+        wr_wake_pair_wake(&source->wake);
+    }
+    return fd;
+}
+
+static const weir_connecting connecting_service = {sizeof connecting_service, wr_connecting_check, connect_to};
+
 /* ---- Lookup ---------------------------------------------------------------------------------- */
 
 static const weir_intake intake_service = {sizeof intake_service, add, wait_for, refuse, mark, settled};
@@ -637,6 +663,8 @@ static const void *host_service(const weir_host *host, const char *id)
         return &intake_service;
     if (strcmp(id, WEIR_SERVICE_BLOCKS) == 0)
         return wr_source_blocks_service();
+    if (strcmp(id, WEIR_SERVICE_CONNECTING) == 0)
+        return &connecting_service;
     if (strcmp(id, WEIR_SERVICE_NUMBERS) == 0)
         return wr_numbers_service();
     if (strcmp(id, WEIR_SERVICE_UPSTREAM) == 0)
@@ -653,6 +681,7 @@ static const void *host_service(const weir_host *host, const char *id)
 void wr_source_host_init(struct wr_source *source, const char *name)
 {
     source->add = wr_source_host_add;
+    wr_connecting_init(&source->connecting);
     source->shown = (weir_host){
         .size = sizeof(weir_host),
         .abi = WEIR_SOURCE_ABI,

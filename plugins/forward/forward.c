@@ -57,29 +57,15 @@ struct forward {
 
 /* ---- Creating -------------------------------------------------------------------------------- */
 
-/* A name, other than localhost, may lead to any machine. */
-static bool is_local(const struct destination *to)
-{
-    struct in_addr v4;
-    if (to->kind == DESTINATION_UNIX || strcmp(to->host, "localhost") == 0 || strcmp(to->host, "::1") == 0)
-        return true;
-    return inet_pton(AF_INET, to->host, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127;
-}
-
 static bool check_destination(struct forward *forward, const struct forward_options *options)
 {
-    static const struct destination_rules rules = {
-        .option = "to",
-        .allowed = "unix:/PATH, tcp://HOST:PORT",
-        .kinds = 1u << DESTINATION_TCP | 1u << DESTINATION_UNIX,
-        .first_port = 1,
-    };
     const weir_host *host = forward->host;
-    struct destination *to = &forward->link.connection.to;
+    struct connection *connection = &forward->link.connection;
     wr_forward_default(forward->default_to);
-    if (!wr_destination_parse(to, host, &rules, options->to ? options->to : forward->default_to))
+    if (!wr_connection_set(connection, options->to ? options->to : forward->default_to,
+                           WEIR_CONNECT_TCP | WEIR_CONNECT_UNIX))
         return false;
-    if (options->token_file || options->insecure || is_local(to))
+    if (options->token_file || options->insecure || connection->kind & WEIR_CONNECT_LOCAL)
         return true;
     host->refuse(host, "to",
                  "\"%.200s\" is another machine: set the receiver's \"token_file\", or \"insecure\": true",
@@ -95,7 +81,7 @@ static void set_up(struct forward *forward, const struct forward_options *option
     forward->connect_timeout_ms = output_to_ms(options->connect_timeout_ns);
     forward->ack_timeout_ms = output_to_ms(options->ack_timeout_ns);
     link->connection.connect_timeout_ms = forward->connect_timeout_ms;
-    link->token_file = link->connection.to.kind == DESTINATION_TCP ? options->token_file : NULL;
+    link->token_file = link->connection.kind & WEIR_CONNECT_TCP ? options->token_file : NULL;
     link->ack = options->ack == 0 ? WIRE_ACK_STORED : WIRE_ACK_TAKEN;
     if (timeout)
         timeout->set(host, forward->connect_timeout_ms > forward->ack_timeout_ms ? forward->connect_timeout_ms
@@ -159,7 +145,7 @@ static void forward_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
         return;
     }
     wr_forward_link_close(&forward->link);
-    snprintf(outcome->reason, sizeof outcome->reason, "%.200s takes values", forward->link.connection.to.peer);
+    snprintf(outcome->reason, sizeof outcome->reason, "%.200s takes values", forward->link.connection.peer);
 }
 
 /* ---- Delivering ------------------------------------------------------------------------------ */

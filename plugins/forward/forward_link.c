@@ -237,9 +237,9 @@ void wr_forward_link_describe(const struct forward_link *link, enum connection_s
                               size_t room)
 {
     if (*link->reason)
-        snprintf(reason, room, "%s: %s", link->connection.to.peer, link->reason);
+        snprintf(reason, room, "%s: %s", link->connection.peer, link->reason);
     else if (state == CONNECTION_BUSY)
-        snprintf(reason, room, "%s: %s within the time limit", link->connection.to.peer,
+        snprintf(reason, room, "%s: %s within the time limit", link->connection.peer,
                  link->is_welcome ? "no acknowledgement" : "no welcome");
     else
         wr_connection_describe(&link->connection, state, reason, room);
@@ -662,7 +662,7 @@ static void keep_alive(const struct forward_link *link)
 {
     static const int idle_s = 30, interval_s = 10, probes = 6;
     const int fd = link->connection.fd;
-    if (link->connection.to.kind != DESTINATION_TCP)
+    if (!(link->connection.kind & WEIR_CONNECT_TCP))
         return;
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);

@@ -27,7 +27,7 @@ union address {
 
 /* Names are not looked up: that could wait, and a name may lead to any address. Returns the length; 0: the host
  * is not an address. */
-static socklen_t set_address(const struct destination *at, union address *address)
+static socklen_t set_address(const struct wr_destination *at, union address *address)
 {
     const char *host = strcmp(at->host, "localhost") == 0 ? "127.0.0.1" : at->host;
     in_port_t port = htons((in_port_t)atoi(at->port));
@@ -63,25 +63,24 @@ static bool is_loopback(const union address *address)
 bool wr_listener_init(struct listener *listener, const weir_host *host, const char *text,
                       const struct listener_rules *given)
 {
-    const struct destination_rules rules = {
-        .option = "listen",
-        .allowed = given->allowed,
-        .kinds = given->kinds,
-        .first_port = 0,
-    };
+    const struct wr_destination_rules rules = {.forms = given->allowed, .kinds = given->kinds, .first_port = 0};
+    const char option[] = "listen";
+    char problem[512];
     union address address;
     *listener = (struct listener){.text = text, .own.fd = -1};
-    if (!wr_destination_parse(&listener->at, host, &rules, text))
+    if (!wr_destination_parse(&listener->at, &rules, text, problem, sizeof problem)) {
+        host->refuse(host, option, "%s", problem);
         return false;
+    }
     listener->place.path = listener->at.path;
     listener->type = wr_destination_has_datagrams(&listener->at) ? SOCK_DGRAM : SOCK_STREAM;
     listener->kind = listener->type == SOCK_STREAM ? READY_CONNECTIONS : READY_DATAGRAMS;
     if (!set_address(&listener->at, &address))
-        host->refuse(host, rules.option, "\"%.200s\" has a host that is not an IP address; allowed: %s", text,
-                     rules.allowed);
+        host->refuse(host, option, "\"%.200s\" has a host that is not an IP address; allowed: %s", text,
+                     given->allowed);
     else if (!given->is_guarded && !is_loopback(&address))
         host->refuse(
-            host, rules.option,
+            host, option,
             "\"%.200s\" is not a loopback address: anybody who reaches it can add values; %s allows it", text,
             given->advice);
     else

@@ -8,7 +8,7 @@
 
 #include <weir/source.h>
 
-#include "../socket/destination.h"
+#include "../../lib/text/destination.h"
 #include "../system.h"
 #include "socket_group.h"
 #include "unix_path.h"
@@ -18,7 +18,7 @@ enum ready_kind { READY_DATAGRAMS, READY_CONNECTIONS, READY_BYTES };
 
 struct listener {
     enum ready_kind kind; /* first: it leads here */
-    struct destination at;
+    struct wr_destination at;
     const char *text;       /* of the option */
     char name[160];         /* for messages: with the port that the system has chosen, once it is open */
     struct wr_own_fd own;   /* its socket */
@@ -39,7 +39,7 @@ struct listener_options {
 /* What an item of the option `listen` may be. */
 struct listener_rules {
     const char *allowed; /* the forms, for messages */
-    unsigned kinds;      /* as of struct destination_rules */
+    unsigned kinds;      /* WEIR_CONNECT_TCP and so on */
     bool is_guarded;     /* addresses other than loopback are allowed */
     const char *advice;  /* how to allow them, for the message */
 };

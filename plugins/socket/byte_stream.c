@@ -26,7 +26,7 @@ void wr_byte_stream_fini(struct byte_stream *stream)
         host->log(
             host, WEIR_LOG_WARNING,
             "%zu bytes that were not acknowledged when the connection to %s was lost have not been sent again",
-            stream->first.length, stream->connection->to.peer);
+            stream->first.length, stream->connection->peer);
     free(stream->sent.data);
     free(stream->first.data);
 }
@@ -69,7 +69,7 @@ static size_t line_start(const struct byte_stream_text *text, size_t at)
 /* The system does not report which bytes of a Unix socket were read. */
 static bool is_acknowledged(const struct byte_stream *stream)
 {
-    return stream->connection->to.kind == DESTINATION_TCP;
+    return stream->connection->kind & WEIR_CONNECT_TCP;
 }
 
 /* Without memory nothing is kept, and then nothing is sent again. */
@@ -405,7 +405,7 @@ void wr_byte_stream_flush(struct byte_stream *stream, int64_t timeout_ms, weir_o
         wr_connection_describe(connection, state, outcome->reason, sizeof outcome->reason);
     else
         snprintf(outcome->reason, sizeof outcome->reason, "send %s: the data is not acknowledged yet",
-                 connection->to.peer);
+                 connection->peer);
     name_lost_bytes(stream, outcome);
 }
 

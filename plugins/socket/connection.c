@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <linux/sockios.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -10,18 +9,33 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "../output.h"
 
-enum {
-    BACKLOG_MS = 10, /* interval of attempts while the queue of a listening Unix socket is full */
-};
-
 void wr_connection_init(struct connection *connection, const weir_host *host)
 {
-    *connection = (struct connection){.host = host, .fd = -1};
+    *connection = (struct connection){
+        .host = host,
+        .connecting = host->service(host, WEIR_SERVICE_CONNECTING),
+        .fd = -1,
+    };
+}
+
+bool wr_connection_set(struct connection *connection, const char *to, uint32_t kinds)
+{
+    const weir_host *host = connection->host;
+    if (!connection->connecting) {
+        host->refuse(host, "", "it needs a newer version of weir: the service " WEIR_SERVICE_CONNECTING);
+        return false;
+    }
+    connection->to = to;
+    connection->kind = connection->connecting->check(host, "to", to, kinds);
+    if (!connection->kind)
+        return false;
+    bool is_path = connection->kind & (WEIR_CONNECT_UNIX | WEIR_CONNECT_UNIX_DGRAM);
+    connection->peer = strchr(to, ':') + (is_path ? sizeof ":" : sizeof "://") - 1;
+    return true;
 }
 
 /* ---- The descriptor -------------------------------------------------------------------------- */
@@ -44,23 +58,6 @@ void wr_connection_abandon(const struct connection *connection)
         close(connection->fd);
 }
 
-/* Makes a socket; a fork may happen as soon as the handler waits for it, so it is recorded before. */
-static bool make_socket(struct connection *connection, int family, int type)
-{
-    struct stat status;
-    int fd = system_above_stdio(socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (fd < 0 || fstat(fd, &status) != 0) {
-        connection->error = errno;
-        if (fd >= 0)
-            close(fd);
-        return false;
-    }
-    connection->fd = fd;
-    connection->device = status.st_dev;
-    connection->inode = status.st_ino;
-    return true;
-}
-
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
 int wr_connection_take_error(const struct connection *connection)
@@ -78,7 +75,7 @@ static enum connection_state lose(struct connection *connection, int error)
 
 enum connection_state wr_connection_wait(struct connection *connection, int64_t until_ms)
 {
-    const bool is_stream = !wr_destination_has_datagrams(&connection->to);
+    const bool is_stream = !wr_connection_has_datagrams(connection);
     const weir_waiting *waiting = connection->host->service(connection->host, WEIR_SERVICE_WAITING);
     for (;;) {
         struct pollfd entry = {.fd = connection->fd, .events = POLLOUT};
@@ -103,145 +100,30 @@ enum connection_state wr_connection_wait(struct connection *connection, int64_t 
 
 /* ---- Connecting ------------------------------------------------------------------------------ */
 
-/* Waits for the result of a connect that goes on. Returns 0 or errno. */
-static int await_connection(struct connection *connection, int64_t until_ms)
-{
-    const weir_waiting *waiting = connection->host->service(connection->host, WEIR_SERVICE_WAITING);
-    struct pollfd entry = {.fd = connection->fd, .events = POLLOUT};
-    int64_t left_ms = until_ms - output_now_ms();
-    unsigned woke = waiting->wait(connection->host, &entry, 1, left_ms > 0 ? left_ms : 0);
-    if (woke & WEIR_WAIT_READY)
-        return wr_connection_take_error(connection);
-    return woke & WEIR_WAIT_STOP ? ECANCELED : ETIMEDOUT;
-}
-
-/* EAGAIN: the queue of a listening Unix socket is full. */
-static int connect_socket(struct connection *connection, const struct sockaddr *address, socklen_t length,
-                          int64_t until_ms)
-{
-    while (connect(connection->fd, address, length) != 0) {
-        if (errno == EINPROGRESS)
-            return await_connection(connection, until_ms);
-        if (errno != EAGAIN && errno != EINTR)
-            return errno;
-        if (output_now_ms() >= until_ms || !connection->host->wait(connection->host, BACKLOG_MS))
-            return ETIMEDOUT;
-    }
-    return 0;
-}
-
-/* Lines are sent as soon as they are there, and a peer that has vanished is noticed. */
-static void set_tcp_options(const struct connection *connection)
-{
-    const int on = 1;
-    const unsigned timeout_ms = (unsigned)connection->send_timeout_ms;
-    setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    setsockopt(connection->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    setsockopt(connection->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
-}
-
-static bool try_address(struct connection *connection, int family, const struct sockaddr *address,
-                        socklen_t length, int64_t until_ms)
-{
-    int type = wr_destination_has_datagrams(&connection->to) ? SOCK_DGRAM : SOCK_STREAM;
-    if (!make_socket(connection, family, type))
-        return false;
-    connection->error = connect_socket(connection, address, length, until_ms);
-    if (!connection->error)
-        connection->opened_ms = output_now_ms();
-    if (!connection->error && connection->to.kind == DESTINATION_TCP)
-        set_tcp_options(connection);
-    if (connection->error)
-        wr_connection_close(connection);
-    return !connection->error;
-}
-
-static bool connect_to_path(struct connection *connection, int64_t until_ms)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    strncpy(address.sun_path, connection->to.path, sizeof address.sun_path - 1);
-    return try_address(connection, AF_UNIX, (struct sockaddr *)&address, sizeof address, until_ms);
-}
-
-/* ---- Names ----------------------------------------------------------------------------------- */
-
-/* Not gai_strerror: it takes a lock of the C library for translations. */
-static const char *describe_resolver_error(int code)
-{
-    switch (code) {
-    case EAI_NONAME: return "no such host";
-    case EAI_AGAIN: return "the name service is not available";
-    case EAI_MEMORY: return "out of memory";
-    case EAI_SYSTEM: return system_strerror(errno);
-    default: return "the name service has failed";
-    }
-}
-
-/* An address needs no name service, and does not wait. */
-static int resolve(struct connection *connection, struct addrinfo **list)
-{
-    const struct destination *to = &connection->to;
-    struct addrinfo hints = {
-        .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
-        .ai_socktype = wr_destination_has_datagrams(to) ? SOCK_DGRAM : SOCK_STREAM,
-    };
-    int code = getaddrinfo(to->host, to->port, &hints, list);
-    connection->is_name = code == EAI_NONAME;
-    if (!connection->is_name)
-        return code;
-    hints.ai_flags = AI_NUMERICSERV;
-    return getaddrinfo(to->host, to->port, &hints, list);
-}
-
-/* Tries each address once; `first` is the index of the first one. Each gets its part of the time. */
-static bool connect_to_any(struct connection *connection, const struct addrinfo *list, int64_t until_ms)
-{
-    unsigned count = 0;
-    for (const struct addrinfo *at = list; at; at = at->ai_next)
-        count++;
-    for (unsigned i = 0; i < count; i++) {
-        const struct addrinfo *at = list;
-        for (unsigned skip = (connection->first + i) % count; skip; skip--)
-            at = at->ai_next;
-        int64_t now_ms = output_now_ms(), part_ms = (until_ms - now_ms) / (count - i);
-        if (try_address(connection, at->ai_family, at->ai_addr, at->ai_addrlen, now_ms + part_ms))
-            return true;
-        if (connection->error == ECANCELED)
-            return false;
-    }
-    return false;
-}
-
-static void describe_failure(const struct connection *connection, int64_t timeout_ms, char *reason, size_t room)
-{
-    const char *peer = connection->to.peer;
-    if (connection->error == ECANCELED)
-        snprintf(reason, room, "connect %s: stopped", peer);
-    else if (connection->error == ETIMEDOUT)
-        snprintf(reason, room, "connect %s: no connection within %lld ms", peer, (long long)timeout_ms);
-    else
-        snprintf(reason, room, "connect %s: %s", peer, system_strerror(connection->error));
-}
-
 bool wr_connection_open(struct connection *connection, int64_t timeout_ms, char *reason, size_t room)
 {
-    const int64_t until_ms = output_now_ms() + timeout_ms;
-    struct addrinfo *list = NULL;
-    bool connected;
-    if (connection->to.path) {
-        connected = connect_to_path(connection, until_ms);
-    } else {
-        int code = resolve(connection, &list);
-        if (code) {
-            snprintf(reason, room, "resolve %s: %s", connection->to.peer, describe_resolver_error(code));
-            return false;
-        }
-        connected = connect_to_any(connection, list, until_ms);
-        freeaddrinfo(list);
+    const unsigned send_timeout_ms = (unsigned)connection->send_timeout_ms;
+    const weir_connect what = {
+        .size = sizeof what,
+        .to = connection->to,
+        .timeout_ms = timeout_ms,
+        .first = connection->first,
+    };
+    struct stat status;
+    int fd = connection->connecting->connect(connection->host, &what, reason, room);
+    if (fd < 0)
+        return false;
+    if (fstat(fd, &status) != 0) {
+        snprintf(reason, room, "connect %s: %s", connection->peer, system_strerror(errno));
+        return false;
     }
-    if (!connected)
-        describe_failure(connection, timeout_ms, reason, room);
-    return connected;
+    connection->fd = fd;
+    connection->device = status.st_dev;
+    connection->inode = status.st_ino;
+    connection->opened_ms = output_now_ms();
+    if (connection->kind & WEIR_CONNECT_TCP)
+        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &send_timeout_ms, sizeof send_timeout_ms);
+    return true;
 }
 
 void wr_connection_refresh(struct connection *connection)
@@ -298,7 +180,7 @@ enum connection_state wr_connection_send(struct connection *connection, const ch
 void wr_connection_describe(const struct connection *connection, enum connection_state state, char *reason,
                             size_t room)
 {
-    const char *peer = connection->to.peer;
+    const char *peer = connection->peer;
     if (state == CONNECTION_STOPPED)
         snprintf(reason, room, "send %s: stopped while waiting", peer);
     else if (state == CONNECTION_BUSY)

@@ -13,8 +13,6 @@
 
 #include <weir/handler.h>
 
-#include "destination.h"
-
 enum connection_state {
     CONNECTION_READY,
     CONNECTION_BUSY,    /* nothing can be sent now; after a wait: its time is over */
@@ -24,18 +22,29 @@ enum connection_state {
 
 struct connection {
     const weir_host *host;
-    struct destination to;
+    const weir_connecting *connecting;
+    const char *to;   /* the option; borrowed */
+    const char *peer; /* for messages: what follows its scheme */
+    uint32_t kind;    /* WEIR_CONNECT_* */
     int64_t connect_timeout_ms, send_timeout_ms;
     int fd; /* non-blocking; -1: not open */
     dev_t device;
     ino_t inode;
     int error;         /* errno of the last failure */
-    bool is_name;      /* the address was found by resolving a name */
-    unsigned first;    /* which address of the name to try first */
+    uint32_t first;    /* which address of the name to try first */
     int64_t opened_ms; /* when it was connected, or resolved again */
 };
 
 void wr_connection_init(struct connection *connection, const weir_host *host);
+
+/* [create] Sets what the option `to` names, one of those kinds. Returns false after host->refuse. */
+bool wr_connection_set(struct connection *connection, const char *to, uint32_t kinds);
+
+/* Whether it takes datagrams; otherwise it takes a stream of bytes. */
+static inline bool wr_connection_has_datagrams(const struct connection *connection)
+{
+    return connection->kind & (WEIR_CONNECT_UDP | WEIR_CONNECT_UNIX_DGRAM);
+}
 
 /* Resolves the name and connects, within timeout_ms. Writes the reason of a failure, for people. */
 bool wr_connection_open(struct connection *connection, int64_t timeout_ms, char *reason, size_t room);

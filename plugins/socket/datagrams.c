@@ -36,7 +36,7 @@ static enum connection_state wait_for_room(struct connection *connection, int64_
 /* The network reports on this machine at once that nobody receives; from elsewhere it may do so later. */
 static enum connection_state check_receipt(struct connection *connection)
 {
-    if (connection->to.kind != DESTINATION_UDP)
+    if (!(connection->kind & WEIR_CONNECT_UDP))
         return CONNECTION_READY;
     connection->error = wr_connection_take_error(connection);
     return connection->error ? CONNECTION_LOST : CONNECTION_READY;
@@ -129,7 +129,7 @@ static bool reach(struct datagrams *datagrams, weir_outcome *outcome)
     const int64_t now_ms = datagrams->emit_ms;
     if (!wr_connection_is_open(connection))
         wr_connection_close(connection);
-    if (connection->fd >= 0 && connection->is_name &&
+    if (connection->fd >= 0 && connection->kind & WEIR_CONNECT_NAME &&
         now_ms - connection->opened_ms >= datagrams->resolve_every_ms)
         wr_connection_refresh(connection);
     if (connection->fd >= 0 ||

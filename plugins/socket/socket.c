@@ -1,6 +1,6 @@
 /* socket: sends values as lines over UDP, TCP or a Unix socket.
  *
- * destination.c parses the option `to`, connection.c connects and waits, datagrams.c and byte_stream.c send. */
+ * connection.c connects and waits, datagrams.c and byte_stream.c send. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,6 @@
 #include "byte_stream.h"
 #include "connection.h"
 #include "datagrams.h"
-#include "destination.h"
 
 enum { LOOK_MS = 200 /* when to look whether the connection was lost after the last values */ };
 
@@ -56,7 +55,7 @@ static void set_up(struct socket_handler *handler, const struct socket_options *
     struct connection *connection = &handler->connection;
     connection->connect_timeout_ms = output_to_ms(options->connect_timeout_ns);
     connection->send_timeout_ms = output_to_ms(options->send_timeout_ns);
-    handler->has_datagrams = wr_destination_has_datagrams(&connection->to);
+    handler->has_datagrams = wr_connection_has_datagrams(connection);
     wr_byte_stream_init(&handler->stream, connection, encoder);
     handler->datagrams = (struct datagrams){
         .connection = connection,
@@ -68,14 +67,6 @@ static void set_up(struct socket_handler *handler, const struct socket_options *
         encoder->limit_lines(host, handler->datagrams.most_bytes);
 }
 
-static const struct destination_rules rules = {
-    .option = "to",
-    .allowed = "udp://HOST:PORT, tcp://HOST:PORT, unix:/PATH, unix-dgram:/PATH",
-    .kinds =
-        1u << DESTINATION_UDP | 1u << DESTINATION_TCP | 1u << DESTINATION_UNIX | 1u << DESTINATION_UNIX_DGRAM,
-    .first_port = 1,
-};
-
 static void *socket_create(const weir_host *host, const void *given)
 {
     const struct socket_options *options = given;
@@ -86,7 +77,7 @@ static void *socket_create(const weir_host *host, const void *given)
     }
     handler->host = host;
     wr_connection_init(&handler->connection, host);
-    if (!wr_destination_parse(&handler->connection.to, host, &rules, options->to)) {
+    if (!wr_connection_set(&handler->connection, options->to, 0)) {
         free(handler);
         return NULL;
     }
@@ -139,11 +130,11 @@ static void socket_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
         return;
     }
     wr_connection_close(connection);
-    if (connection->to.kind == DESTINATION_UDP)
+    if (connection->kind & WEIR_CONNECT_UDP)
         snprintf(outcome->reason, sizeof outcome->reason,
                  "there is a route; without sending it is not known whether anybody receives");
     else
-        snprintf(outcome->reason, sizeof outcome->reason, "%.200s accepts %s", connection->to.peer,
+        snprintf(outcome->reason, sizeof outcome->reason, "%.200s accepts %s", connection->peer,
                  handler->has_datagrams ? "datagrams" : "connections");
 }
 

@@ -113,7 +113,7 @@ static bool init_listeners(struct source *source, const struct forward_options *
     const weir_list list = {given->count ? given->count : 1, given->count ? given->items : fallback};
     const struct listener_rules rules = {
         .allowed = "unix:/PATH, tcp://ADDRESS:PORT",
-        .kinds = 1u << DESTINATION_TCP | 1u << DESTINATION_UNIX,
+        .kinds = WEIR_CONNECT_TCP | WEIR_CONNECT_UNIX,
         .is_guarded = options->insecure || options->token_file,
         .advice = "a \"token_file\", or \"insecure\": true,",
     };

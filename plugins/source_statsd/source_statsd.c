@@ -90,7 +90,7 @@ static bool init_listeners(struct source *source, const struct statsd_options *o
     const weir_list *list = &options->listen;
     const struct listener_rules rules = {
         .allowed = "udp://ADDRESS:PORT, tcp://ADDRESS:PORT, unix-dgram:/PATH",
-        .kinds = 1u << DESTINATION_UDP | 1u << DESTINATION_TCP | 1u << DESTINATION_UNIX_DGRAM,
+        .kinds = WEIR_CONNECT_UDP | WEIR_CONNECT_TCP | WEIR_CONNECT_UNIX_DGRAM,
         .is_guarded = options->insecure,
         .advice = "\"insecure\": true",
     };

@@ -908,7 +908,7 @@ def tcp_takes_values_with_the_right_token_only(folder):
 def other_machines_need_a_token_at_both_ends(folder):
     port = free_port()
     for config, reason in ((sender_config(f"tcp://192.0.2.1:{port}"), 'is another machine: set the receiver\'s "token_file"'),
-                           (sender_config("udp://127.0.0.1:1"), "allowed: unix:/PATH, tcp://HOST:PORT")):
+                           (sender_config("udp://127.0.0.1:1"), "allowed: tcp://HOST:PORT, unix:/PATH")):
         done = run(WEIR, "check", WEIR_CONFIG=config)
         assert done.returncode != 0 and reason in done.stdout + done.stderr, done
     path = os.path.join(folder, "relay.json")

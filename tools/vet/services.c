@@ -181,6 +181,18 @@ static int64_t service_now_ms(const weir_host *host)
     return vet_now_ms();
 }
 
+static int service_connect(const weir_host *host, const weir_connect *what, char *reason, size_t room)
+{
+    struct vet_probe *probe = probe_of(host);
+    if (!what || !what->to || !reason || !room)
+        vet_fail("connecting/1: connect was called without a destination, or without room for a reason");
+    if (!probe->self)
+        vet_fail("connecting/1: connect was called in create, which may not wait");
+    return wr_connecting_connect(&probe->instance->host.connecting, host, service_wait_for, what, reason, room);
+}
+
+static const weir_connecting connecting = {sizeof connecting, wr_connecting_check, service_connect};
+
 static const weir_waiting waiting_for = {sizeof waiting_for, service_wait_for, service_now_ms};
 
 static const weir_blocking_call waiting = {sizeof waiting, service_begin_blocking, service_end_blocking,
@@ -195,7 +207,8 @@ static const void *service_find(const weir_host *host, const char *id)
         return &waiting;
     if (strcmp(id, WEIR_SERVICE_WAITING) == 0)
         return &waiting_for;
-    return probe->core.service(host, id);
+    const void *service = probe->core.service(host, id);
+    return service && strcmp(id, WEIR_SERVICE_CONNECTING) == 0 ? &connecting : service;
 }
 
 /* ---- Attaching ------------------------------------------------------------------------------- */
