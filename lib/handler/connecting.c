@@ -192,29 +192,24 @@ static void describe_failure(const struct call *call, int64_t timeout_ms, char *
         snprintf(reason, room, "connect %s: %s", peer, wr_error_system_text(call->error));
 }
 
-/* Copies what the caller's version of the struct has. Returns false with the reason written. */
-static bool read_what(struct call *call, weir_connect *whole, const weir_connect *what, char *reason,
-                      size_t room)
-{
-    char problem[WR_ERROR_ROOM];
-    *whole = (weir_connect){0};
-    memcpy(whole, what, what->size < sizeof *whole ? what->size : sizeof *whole);
-    struct wr_destination_rules rules = rules_of(whole->kinds);
-    if (wr_destination_parse(&call->to, &rules, whole->to, problem, sizeof problem))
-        return true;
-    snprintf(reason, room, "connect: %s", problem);
-    return false;
-}
-
 int wr_connecting_connect(struct wr_connecting *connecting, const weir_host *host, wr_connecting_wait *wait,
                           const weir_connect *what, char *reason, size_t room)
 {
     struct call call = {.host = host, .wait = wait, .socket = &connecting->last};
     struct addrinfo *list = NULL;
-    weir_connect whole;
+    weir_connect whole = {0};
+    char problem[WR_ERROR_ROOM];
     bool connected;
-    if (!read_what(&call, &whole, what, reason, room))
+    memcpy(&whole, what, what->size < sizeof whole ? what->size : sizeof whole);
+    struct wr_destination_rules rules = rules_of(whole.kinds);
+    if (!wr_destination_parse(&call.to, &rules, whole.to, problem, sizeof problem)) {
+        snprintf(reason, room, "connect: %s", problem);
         return -1;
+    }
+    if (!wait) {
+        snprintf(reason, room, "connect %s: this callback must not wait", call.to.peer);
+        return -1;
+    }
     int64_t until_ns = wr_clock_deadline_ns(whole.timeout_ms > 0 ? whole.timeout_ms : 0);
     call.first = whole.first;
     if (call.to.path) {
@@ -231,15 +226,6 @@ int wr_connecting_connect(struct wr_connecting *connecting, const weir_host *hos
     if (connected)
         return connecting->last.fd;
     describe_failure(&call, whole.timeout_ms, reason, room);
-    return -1;
-}
-
-int wr_connecting_refuse(const weir_connect *what, char *reason, size_t room)
-{
-    struct call call;
-    weir_connect whole;
-    if (read_what(&call, &whole, what, reason, room))
-        snprintf(reason, room, "connect %s: not possible in this callback, which may not wait", call.to.peer);
     return -1;
 }
 

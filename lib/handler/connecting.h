@@ -37,12 +37,9 @@ static inline void wr_connecting_init(struct wr_connecting *connecting)
 /* As weir_connecting.check. */
 uint32_t wr_connecting_check(const weir_host *host, const char *option, const char *to, uint32_t kinds);
 
-/* As weir_connecting.connect, in a callback that may wait. */
+/* As weir_connecting.connect. wait: NULL in a callback that must not wait, which then gets -1. */
 int wr_connecting_connect(struct wr_connecting *connecting, const weir_host *host, wr_connecting_wait *wait,
                           const weir_connect *what, char *reason, size_t room);
-
-/* The same in one that may not: returns -1 with the reason. */
-int wr_connecting_refuse(const weir_connect *what, char *reason, size_t room);
 
 /* [fork] In the child, after the instance's own `abandon`, which may have closed it: closes the socket if the
  * number still is its. */

@@ -308,9 +308,8 @@ static unsigned wait_to_connect(const weir_host *host, struct pollfd *fds, size_
 static int connect_to(const weir_host *host, const weir_connect *what, char *reason, size_t room)
 {
     struct wr_host_api *api = api_of(host);
-    if (api->refusal)
-        return wr_connecting_refuse(what, reason, room);
-    return wr_connecting_connect(&api->connecting, host, wait_to_connect, what, reason, room);
+    wr_connecting_wait *wait = api->refusal ? NULL : wait_to_connect; /* in create */
+    return wr_connecting_connect(&api->connecting, host, wait, what, reason, room);
 }
 
 static const weir_connecting connecting_service = {sizeof connecting_service, wr_connecting_check, connect_to};

@@ -641,9 +641,8 @@ static int connect_to(const weir_host *host, const weir_connect *what, char *rea
 {
     struct wr_source *source = source_of(host);
     bool was_full = source->is_full;
-    if (source->refusal) /* in create */
-        return wr_connecting_refuse(what, reason, room);
-    int fd = wr_connecting_connect(&source->connecting, host, wait_to_connect, what, reason, room);
+    wr_connecting_wait *wait = source->refusal ? NULL : wait_to_connect; /* in create */
+    int fd = wr_connecting_connect(&source->connecting, host, wait, what, reason, room);
     if (was_full && !source->is_full) {
         source->is_full = true;
         wr_wake_pair_wake(&source->wake);

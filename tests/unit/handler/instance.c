@@ -1,7 +1,9 @@
 /* Instances of handler types: options, formats, creation, comparison, replacement. */
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "text/common.h"
 #include "text/error.h"
@@ -681,7 +683,7 @@ Test(instance, in_a_forked_child_the_handler_is_abandoned)
 {
     make("");
     wr_instance_create(instance, &error);
-    wr_instance_abandon(instance);
+    wr_instance_abandon(instance, false);
     cr_assert_eq(abandoned, 1);
     cr_assert_eq(destroyed, 0);
 }
@@ -689,9 +691,20 @@ Test(instance, in_a_forked_child_the_handler_is_abandoned)
 Test(instance, abandoning_does_nothing_without_a_created_handler_or_a_callback)
 {
     make("");
-    wr_instance_abandon(instance);
+    wr_instance_abandon(instance, false);
     make_from("{\"h\": {\"type\": \"mute\"}}");
     wr_instance_create(instance, &error);
-    wr_instance_abandon(instance);
+    wr_instance_abandon(instance, false);
     cr_assert_eq(abandoned, 0);
+}
+
+Test(instance, a_handler_that_the_fork_interrupted_is_not_abandoned_but_its_connection_is_closed)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    make("");
+    wr_instance_create(instance, &error);
+    cr_assert(wr_own_fd_set(&instance->host.connecting.last, fd));
+    wr_instance_abandon(instance, true);
+    cr_assert_eq(abandoned, 0);
+    cr_assert_eq(fcntl(fd, F_GETFD), -1);
 }
