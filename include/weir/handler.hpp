@@ -269,6 +269,7 @@ template <typename Handler> class callbacks
         type->wake = wake_of<Handler>(0);
         type->probe = probe_of<Handler>(0);
         type->abandon = abandon_of<Handler>(0);
+        type->emit_now = emit_now_of<Handler>(0);
     }
 
   private:
@@ -338,6 +339,14 @@ template <typename Handler> class callbacks
         given.put(outcome, threw);
     }
 
+    static void emit_now(void *self, const weir_batch *of, weir_outcome *outcome)
+    {
+        batch given(of);
+        bool is_done = handler_of(self).emit_now(given);
+        outcome->code = is_done ? WEIR_OUTCOME_OK : WEIR_OUTCOME_NOT_NOW;
+        given.put(outcome, !is_done);
+    }
+
     static void flush(void *self, int64_t timeout_ms, weir_outcome *outcome)
     {
         guarded(outcome, [&] { handler_of(self).flush(timeout_ms); });
@@ -402,6 +411,14 @@ template <typename Handler> class callbacks
         static_assert(noexcept(std::declval<H &>().abandon()), "abandon must be noexcept");
         return abandon;
     }
+    template <typename H>
+    static auto emit_now_of(int)
+        -> decltype(std::declval<H &>().emit_now(std::declval<batch &>()), &callbacks::emit_now)
+    {
+        static_assert(noexcept(std::declval<H &>().emit_now(std::declval<batch &>())),
+                      "emit_now must be noexcept: an exception allocates memory");
+        return emit_now;
+    }
     template <typename H> static std::nullptr_t open_of(...)
     {
         return nullptr;
@@ -426,6 +443,10 @@ template <typename Handler> class callbacks
     {
         return nullptr;
     }
+    template <typename H> static std::nullptr_t emit_now_of(...)
+    {
+        return nullptr;
+    }
 };
 
 /* Returns the type of a class with these members; name, summary and the table of options as in
@@ -443,7 +464,9 @@ template <typename Handler> class callbacks
  *     void flush(int64_t timeout_ms)
  *     void wake(int why)
  *     std::string probe(int64_t timeout_ms)                 returns a remark, or ""
- *     void abandon() noexcept                               calls close(2) and nothing else */
+ *     void abandon() noexcept                               calls close(2) and nothing else
+ *     bool emit_now(weir::batch &batch) noexcept            on the caller's thread: neither waits nor
+ * allocates; false: emit gets what is not settled, at once */
 template <typename Handler>
 weir_handler_type handler_type(const char *name, const char *summary, const weir_option *rows)
 {

@@ -197,6 +197,12 @@ def a_full_queue_of_connections_times_out_at_the_deadline(folder):
         full.listen(0)
         first.connect(path)
         assert_socket_verdict(f"unix:{path}", f"connect {path}: no connection within 100 ms", "-t", "100ms")
+    with socket.socket() as full, socket.socket() as first:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        first.connect(full.getsockname())
+        peer = f"127.0.0.1:{full.getsockname()[1]}"
+        assert_socket_verdict(f"tcp://{peer}", f"connect {peer}: no connection within 100 ms", "-t", "100ms")
 
 
 # ---- Types without a probe ----------------------------------------------------------------------------

@@ -293,6 +293,83 @@ def what_a_handler_in_cxx_throws_is_its_outcome(folder):
     assert report["flush"] == -14 and report["handlers"]["h"]["delivered"] == 0 and "no pipe" in done.stderr, (report, done.stderr)
 
 
+DIRECT = """
+#include <cstdio>
+#include <fcntl.h>
+#include <weir/handler.hpp>
+
+struct DirectOptions { const char *path; };
+const weir_option rows[] = {
+    WEIR_OPTION_ROW("path", PATH, WEIR_OPTION_REQUIRED, nullptr, nullptr, "the file", DirectOptions, path),
+    weir_option(),
+};
+class Direct {
+public:
+    typedef DirectOptions Options;
+    Direct(const weir_host &, const Options &options) : options_(options) {}
+    void open() { file_.reset(::open(options_.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)); }
+    void emit(weir::batch &batch)
+    {
+        for (const weir_sample &sample : batch)
+            write("emit", sample);
+    }
+    bool emit_now(weir::batch &batch) noexcept
+    {
+        for (const weir_sample &sample : batch) {
+            if (static_cast<int>(sample.value.f64) % 2)
+                return false;
+            write("now", sample);
+            batch.settle(1);
+        }
+        return true;
+    }
+private:
+    void write(const char *by, const weir_sample &sample) noexcept
+    {
+        char line[64];
+        int length = std::snprintf(line, sizeof line, "%s %d\\n", by, static_cast<int>(sample.value.f64));
+        if (::write(file_.get(), line, static_cast<std::size_t>(length)) != length)
+            ::_exit(1);
+    }
+    const Options &options_;
+    weir::descriptor file_;
+};
+const weir_handler_type *weir_handler_type_at(uint32_t index)
+{
+    static const weir_handler_type type = weir::handler_type<Direct>("direct", "writes lines", rows);
+    return index == 0 ? &type : nullptr;
+}
+"""
+
+
+def compile_direct(place, env, text):
+    with open(os.path.join(place, "direct.cc"), "w", encoding="utf-8") as file:
+        file.write(text)
+    return subprocess.run([*CXX, "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", *pkg_config(installed(), "--cflags"), "-fPIC",
+                           "-shared", "-fvisibility=hidden", "-o", os.path.join(place, "direct.so"), os.path.join(place, "direct.cc")],
+                          env=env, capture_output=True, text=True)
+
+
+@case
+def a_handler_in_cxx_delivers_on_the_caller_s_thread_or_leaves_it_to_the_worker(folder):
+    place, env = build(folder, "cxx_handler")
+    done = compile_direct(place, env, DIRECT)
+    assert done.returncode == 0, done.stderr
+    path = os.path.join(folder, "out")
+    config = {"handlers": {"h": {"type": "direct", "path": path, "delivery": "sync"}}, "groups": {"*": "h"}}
+    done = run(env, ADDER, "-n", 300, "-H", "h", config=config)
+    report = json.loads(done.stdout)
+    assert_ledgers(report)
+    assert report["handlers"]["h"]["delivered"] == 300, (report, done.stderr)
+    with open(path, encoding="utf-8") as file:
+        lines = [line.split() for line in file]
+    assert [int(value) for _, value in lines] == list(range(300)), lines
+    direct = [int(value) for by, value in lines if by == "now"]
+    assert direct and not any(value % 2 for value in direct), lines
+    done = compile_direct(place, env, DIRECT.replace("emit_now(weir::batch &batch) noexcept", "emit_now(weir::batch &batch)"))
+    assert done.returncode != 0 and "emit_now must be noexcept" in done.stderr, done
+
+
 # ---- PostgreSQL -------------------------------------------------------------------------------------------------
 
 
