@@ -28,7 +28,7 @@ struct call {
     struct wr_own_fd *socket;
     struct wr_destination to;
     unsigned first;
-    int error; /* of the last attempt; ECANCELED: a stop */
+    int error; /* of the last attempt; 0: there was none. ECANCELED: a stop */
 };
 
 static struct wr_destination_rules rules_of(uint32_t kinds)
@@ -179,6 +179,19 @@ static bool connect_to_any(struct call *call, const struct addrinfo *list, int64
     return false;
 }
 
+static bool connect_to_host(struct call *call, int64_t until_ns, char *reason, size_t room)
+{
+    struct addrinfo *list = NULL;
+    int code = resolve(&call->to, &list);
+    if (code) {
+        snprintf(reason, room, "resolve %s: %s", call->to.peer, describe_resolver_error(code));
+        return false;
+    }
+    bool connected = connect_to_any(call, list, until_ns);
+    freeaddrinfo(list);
+    return connected;
+}
+
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
 static void describe_failure(const struct call *call, int64_t timeout_ms, char *reason, size_t room)
@@ -188,19 +201,17 @@ static void describe_failure(const struct call *call, int64_t timeout_ms, char *
         snprintf(reason, room, "connect %s: stopped", peer);
     else if (call->error == ETIMEDOUT)
         snprintf(reason, room, "connect %s: no connection within %lld ms", peer, (long long)timeout_ms);
-    else
+    else if (call->error)
         snprintf(reason, room, "connect %s: %s", peer, wr_error_system_text(call->error));
 }
 
 int wr_connecting_connect(struct wr_connecting *connecting, const weir_host *host, wr_connecting_wait *wait,
                           const weir_connect *what, char *reason, size_t room)
 {
-    struct call call = {.host = host, .wait = wait, .socket = &connecting->last};
-    struct addrinfo *list = NULL;
     weir_connect whole = {0};
     char problem[WR_ERROR_ROOM];
-    bool connected;
     memcpy(&whole, what, what->size < sizeof whole ? what->size : sizeof whole);
+    struct call call = {.host = host, .wait = wait, .socket = &connecting->last, .first = whole.first};
     struct wr_destination_rules rules = rules_of(whole.kinds);
     if (!wr_destination_parse(&call.to, &rules, whole.to, problem, sizeof problem)) {
         snprintf(reason, room, "connect: %s", problem);
@@ -211,19 +222,7 @@ int wr_connecting_connect(struct wr_connecting *connecting, const weir_host *hos
         return -1;
     }
     int64_t until_ns = wr_clock_deadline_ns(whole.timeout_ms > 0 ? whole.timeout_ms : 0);
-    call.first = whole.first;
-    if (call.to.path) {
-        connected = connect_to_path(&call, until_ns);
-    } else {
-        int code = resolve(&call.to, &list);
-        if (code) {
-            snprintf(reason, room, "resolve %s: %s", call.to.peer, describe_resolver_error(code));
-            return -1;
-        }
-        connected = connect_to_any(&call, list, until_ns);
-        freeaddrinfo(list);
-    }
-    if (connected)
+    if (call.to.path ? connect_to_path(&call, until_ns) : connect_to_host(&call, until_ns, reason, room))
         return connecting->last.fd;
     describe_failure(&call, whole.timeout_ms, reason, room);
     return -1;

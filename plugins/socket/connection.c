@@ -115,6 +115,7 @@ bool wr_connection_open(struct connection *connection, int64_t timeout_ms, char 
         return false;
     if (fstat(fd, &status) != 0) {
         snprintf(reason, room, "connect %s: %s", connection->peer, system_strerror(errno));
+        close(fd);
         return false;
     }
     connection->fd = fd;

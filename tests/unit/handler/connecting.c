@@ -14,6 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <weir/test_clock.h>
+#include <weir/test_source.h>
+
 #include "../../support/logbook.h"
 #include "../../support/temp_folder.h"
 #include "handler/host_api.h"
@@ -290,6 +293,46 @@ Test(connecting, a_password_is_not_repeated)
         cr_expect_eq(connect_within(rows[i], 0), -1);
         cr_expect(strstr(reason, "names a user") && !strstr(reason, "secret"), "%s", reason);
     }
+}
+
+/* ---- The test kit ---------------------------------------------------------------------------- */
+
+static int connect_pair(weir_test_clock *clock, const weir_connect *what, char *text, size_t room)
+{
+    int *ends = clock->context;
+    (void)text, (void)room;
+    cr_assert_str_eq(what->to, "tcp://collector:80");
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0 ? ends[0] : -1;
+}
+
+Test(connecting, in_a_test_of_a_handler_the_test_connects)
+{
+    int ends[2];
+    weir_test_clock clock;
+    weir_test_clock_init(&clock, NULL, "push");
+    clock.context = ends;
+    host = &clock.host;
+    cr_assert_eq(connect_within("tcp://collector:80", LONG_MS), -1);
+    cr_assert_str_eq(reason, "connect tcp://collector:80: Connection refused");
+    clock.on_connect = connect_pair;
+    int fd = connect_within("tcp://collector:80", LONG_MS);
+    assert_passes(fd, ends[1]);
+    cr_assert_eq(service()->check(host, "to", "unix:/run/x", 0), WEIR_CONNECT_UNIX);
+    cr_assert_eq(service()->check(host, "to", "unix:/run/x", WEIR_CONNECT_TCP), 0);
+    cr_assert_str_eq(clock.reason, "\"unix:/run/x\" has no scheme that is known");
+}
+
+Test(connecting, in_a_test_of_a_source_the_test_connects)
+{
+    int ends[2];
+    static weir_test_source source;
+    weir_test_source_init(&source, "in");
+    source.clock.context = ends;
+    source.clock.on_connect = connect_pair;
+    host = &source.clock.host;
+    int fd = connect_within("tcp://collector:80", LONG_MS);
+    assert_passes(fd, ends[1]);
+    cr_assert(host->service(host, WEIR_SERVICE_NUMBERS));
 }
 
 /* ---- Forked children ------------------------------------------------------------------------- */
