@@ -129,7 +129,7 @@ typedef struct weir_waiting {
      * and the time that the core had left for this callback is over: return RETRY with what is not delivered.
      * As long as time is left, the call goes on waiting, so what the destination takes until then is not lost;
      * host->wait is for waits that a stop shall end at once. Forks proceed, and the spool goes on during the
-     * call. Does not wait in create and prepare, and while `weir check --open` calls open. */
+     * call. Does not wait in create and prepare. */
     unsigned (*wait)(const weir_host *host, struct pollfd *fds, size_t count, int64_t timeout_ms);
 
     /* Returns the time that `wait` goes by, in milliseconds: CLOCK_MONOTONIC, or that of a test, see

@@ -266,14 +266,14 @@ static int poll_outside(const weir_host *host, struct pollfd *fds, size_t count,
 }
 
 /* In slices, since nothing wakes poll(2) when a stop is requested: so weir needs no descriptor for that. Before
- * each, values are moved to the spool. */
+ * each, values are moved to the spool. `weir check --open` has no lane, and a time limit of its own. */
 static unsigned wait_for(const weir_host *host, struct pollfd *fds, size_t count, int64_t timeout_ms)
 {
     enum { SLICE_MS = 50 };
     int64_t end_ns = timeout_ms < 0 ? WR_NEVER : wr_clock_deadline_ns(timeout_ms);
     for (;;) {
         host_wait(host, 0);
-        int64_t left_ms = api_of(host)->lane ? get_remaining_ms(host) : 0;
+        int64_t left_ms = api_of(host)->refusal ? 0 : get_remaining_ms(host);
         int64_t until_ns = end_ns == WR_NEVER ? WR_NEVER : end_ns - wr_clock_monotonic_ns();
         int64_t slice_ms = left_ms >= 0 && left_ms < SLICE_MS ? left_ms : SLICE_MS;
         if (until_ns < slice_ms * WR_NS_PER_MS)
@@ -297,18 +297,10 @@ static const weir_waiting waiting_service = {sizeof waiting_service, wait_for, r
 
 /* ---- Connecting ------------------------------------------------------------------------------ */
 
-/* `weir check --open` calls a handler without a lane, with a time limit of its own. */
-static unsigned wait_to_connect(const weir_host *host, struct pollfd *fds, size_t count, int64_t timeout_ms)
-{
-    if (api_of(host)->lane)
-        return wait_for(host, fds, count, timeout_ms);
-    return poll(fds, count, timeout_ms < INT32_MAX ? (int)timeout_ms : INT32_MAX) > 0 ? WEIR_WAIT_READY : 0u;
-}
-
 static int connect_to(const weir_host *host, const weir_connect *what, char *reason, size_t room)
 {
     struct wr_host_api *api = api_of(host);
-    wr_connecting_wait *wait = api->refusal ? NULL : wait_to_connect; /* in create */
+    wr_connecting_wait *wait = api->refusal ? NULL : wait_for; /* in create */
     return wr_connecting_connect(&api->connecting, host, wait, what, reason, room);
 }
 

@@ -489,9 +489,22 @@ Test(host_api, a_wait_for_a_descriptor_goes_on_after_a_stop_until_no_time_is_lef
 Test(host_api, in_create_a_wait_for_a_descriptor_ends_at_once, .timeout = 60)
 {
     int writer;
+    struct wr_error error;
     struct pollfd entry = empty_pipe(&writer);
     core.lane = NULL;
+    core.refusal = &error;
     cr_assert_eq(waiting()->wait(host, &entry, 1, -1), WEIR_WAIT_STOP);
+}
+
+/* As when `weir check --open` calls it. */
+Test(host_api, without_a_lane_a_wait_ends_by_its_descriptor_or_its_timeout)
+{
+    int writer;
+    struct pollfd entry = empty_pipe(&writer);
+    core.lane = NULL;
+    cr_assert_eq(waiting()->wait(host, &entry, 1, 1), 0);
+    cr_assert_eq(write(writer, "x", 1), 1);
+    cr_assert_eq(waiting()->wait(host, &entry, 1, -1), WEIR_WAIT_READY);
 }
 
 static void *wait_for_pipe(void *argument)
