@@ -1,23 +1,28 @@
-"""The handlers in examples/ are built by their own Makefiles against an installed weir, and used."""
+"""The handlers and sources in examples/ are built by their own Makefiles against an installed weir, and used."""
 
 import atexit
 import contextlib
 import csv
 import json
 import os
+import random
 import re
 import shlex
 import shutil
+import signal
 import socket
 import sqlite3
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 import certificates
 from fifos import ScriptedApp
 from installed import environment_of, install, pkg_config
 from harness import ADDER, SANITIZED, SOURCE, WEIR, Skip, assert_ledgers, case, main, wait_for, without_waits
-from peers import PostgreSQL
+from peers import Mosquitto, PostgreSQL, Redis
+from sourced import Sourced
+from sourced import case as source_case
 
 CXX = shlex.split(os.environ.get("WEIR_TEST_CXX", "c++"))
 REJECTED = 1  # in "dropped"
@@ -67,6 +72,15 @@ def run(env, *command, config=None, timeout=240, **more):
     return subprocess.run([str(part) for part in command], env={**env, **more}, capture_output=True, text=True, timeout=timeout)
 
 
+def assert_open(env, config, other=None, words=""):
+    """The destination of a configuration can be reached, and that of the other one cannot, for a reason with these words."""
+    done = run(env, WEIR, "check", "--open", config=config)
+    assert done.returncode == 0 and "stopped" not in done.stdout, done
+    if other:
+        done = run(env, WEIR, "check", "--open", config=other)
+        assert done.returncode == 1 and words in done.stdout, done
+
+
 def deliver(env, config, count, handler, *more):
     """Runs a program that adds `count` values, and checks its ledger. Returns its report."""
     done = run(env, ADDER, "-n", count, "-f", -1, "-H", handler, *more, config=config)
@@ -80,7 +94,8 @@ def deliver(env, config, count, handler, *more):
 @case
 def every_example_handler_is_built_here():
     folders = {entry.name for entry in os.scandir(os.path.join(SOURCE, "examples")) if entry.is_dir()} - {"config"}
-    assert folders >= {"stdout_handler", "syslog_handler", "sqlite_handler", "postgres_handler", "cxx_handler"}, folders
+    assert folders >= {"stdout_handler", "syslog_handler", "sqlite_handler", "postgres_handler", "redis_handler", "cxx_handler",
+                       "mqtt_source"}, folders
 
 
 # ---- Plugin, registered, static ---------------------------------------------------------------------------------
@@ -406,6 +421,7 @@ def postgres_stores_values_with_identity_time_and_labels(folder):
         assert len(server.query("SELECT DISTINCT origin FROM weir_samples")) == 1
         done = run(env, WEIR, "emit", "-g", "g", "a=1", config=postgres_config(server, table="weir; DROP"))
         assert 'handlers.db.table: "weir; DROP" is not a table; allowed: letters a to z' in done.stderr, done.stderr
+        assert_open(env, config)
 
 
 @case
@@ -478,6 +494,261 @@ def postgres_passes_vetting(folder):
         query = f'psql -X -At -F= -c "SELECT name, value FROM weir_samples" "{server.uri}"'
         done = run(env, WEIR, "vet", os.path.join(place, "postgres_handler.so"), "--options", json.dumps(postgres_options(server)), "--read", query,
                    timeout=900)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+# ---- Redis ------------------------------------------------------------------------------------------------------
+
+
+def build_redis(folder):
+    need("hiredis")
+    flags = subprocess.run(["pkg-config", "--cflags", "hiredis"], capture_output=True, text=True, check=True).stdout.strip()
+    return build(folder, "redis_handler", HIREDIS_CFLAGS=flags)
+
+
+def redis_options(server, **options):
+    return {"address": server.url, "password": server.password, **options}
+
+
+def redis_config(server, **options):
+    handler = {"type": "redis_handler", "retry_min": "5ms", "retry_max": "100ms", "block_timeout": "10m", **redis_options(server, **options)}
+    return {"settings": {"shutdown_timeout": "4m", "labels": {"host": 'a"b', "route": "overridden"}}, "handlers": {"db": handler}, "groups": {"*": "db"}}
+
+
+@case
+def redis_stores_values_with_identity_time_and_labels(folder):
+    with Redis(folder) as server:
+        _, env = build_redis(folder)
+        config = redis_config(server, stream="s")
+        done = run(env, WEIR, "emit", "-g", "my_app", "-l", "route=/x", "latency=49.5", "n=-3", "nothing=nan", config=config)
+        assert done.returncode == 0 and without_waits(done.stderr) == "", done.stderr
+        rows = server.read("s")
+        shared = {"group": "my_app", "label.route": "/x", "label.host": 'a"b', "origin": rows[0]["origin"]}
+        times = [int(row.pop("time")) for row in rows]
+        assert rows == [{**shared, "sequence": str(i), "name": name, "value": value}
+                        for i, (name, value) in enumerate((("latency", "49.5"), ("n", "-3"), ("nothing", "NaN")))], rows
+        assert times == sorted(times) and abs(times[0] / 1e9 - int(server.do("TIME")[0])) < 3600, times
+        assert server.do("GET", "weir:origin:" + rows[0]["origin"]) == "0-3" and server.do("PTTL", "weir:origin:" + rows[0]["origin"]) > 0
+        for options, words in (({"address": "127.0.0.1"}, 'handlers.db.address: "127.0.0.1"'), ({"password": "wrong"}, "WRONGPASS")):
+            done = run(env, WEIR, "emit", "-g", "g", "a=1", config={**redis_config(server, **options), "settings": {"shutdown_timeout": "1s"}})
+            assert words in done.stderr and server.password not in done.stderr, done.stderr
+        assert_open(env, redis_config(server), redis_config(server, password="wrong"), "WRONGPASS")
+
+
+@case
+def redis_has_each_value_once_although_the_server_is_killed_three_times(folder):
+    each = int(25000 * FACTOR)
+    with Redis(folder) as server:
+        _, env = build_redis(folder)
+        config = json.dumps(redis_config(server, batch=1000))
+        command = [ADDER, "-t", "4", "-n", str(each), "-f", "-1", "-H", "db"]
+        with subprocess.Popen(command, env={**env, "WEIR_CONFIG": config}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as app:
+            for part in (1, 2, 3):
+                wait_for(lambda: server.count() >= 4 * each * part // 5, f"{part} fifths to be stored", 600 * FACTOR)
+                server.kill()
+                server.start()
+            output, errors = app.communicate(timeout=600 * FACTOR)
+        assert app.returncode == 0, errors
+        report = json.loads(output)
+        assert_ledgers(report)
+        stats = report["handlers"]["db"]
+        assert stats["delivered"] == 4 * each and sum(stats["dropped"]) == 0, stats
+        found = {f"t{k}": [] for k in range(4)}
+        rows = server.read()
+        for row in rows:
+            found[row["name"]].append(int(row["value"]))
+        assert all(sorted(values) == list(range(each)) for values in found.values()), {name: len(values) for name, values in found.items()}
+        assert len({(row["origin"], row["sequence"]) for row in rows}) == 4 * each
+        assert "retrying" in errors and "back after" in errors, errors
+
+
+@case
+def redis_ignores_a_batch_that_was_stored_before_the_reply_was_lost(folder):
+    with Redis(folder) as server:
+        _, env = build_redis(folder)
+        with ScriptedApp(redis_config(server, timeout="500ms"), folder, WEIR_PLUGIN_PATH=env["WEIR_PLUGIN_PATH"]) as app:
+            assert app.do("add", "v", 1)["code"] == 0 and app.do("flush", -1)["code"] == 0
+            server.process.send_signal(signal.SIGSTOP)  # what is sent to it now it reads and executes later
+            assert app.do("add", "v", 2)["code"] == 0
+            wait_for(lambda: "no reply of the server" in app.stderr_text(), "the warning")
+            server.process.send_signal(signal.SIGCONT)
+            assert app.do("flush", -1)["code"] == 0
+            assert app.do("ledger", "db")["delivered"] == 2
+            app.end()
+        rows = server.read()
+        assert [row["value"] for row in rows] == ["1", "2"], rows
+
+
+@case
+def redis_appends_what_is_new_in_whatever_order_the_values_of_an_origin_come(folder):
+    """As when a process takes over a spool, and another one a journal of the same handler."""
+    with open(os.path.join(SOURCE, "examples", "redis_handler", "store.lua"), encoding="ascii") as file:
+        script = file.read()
+    dice, known = random.Random(1), set()
+    with Redis(folder) as server:
+        for _ in range(500):
+            first, count = dice.randrange(300), dice.randrange(1, 20)
+            values = [word for i in range(count) for word in (0, 1, "g", "n", first + i, "")]
+            repeats = server.do("EVAL", script, 2, "s", "ranges", first, "o", 10 ** 9, 60000, *values)
+            numbers = set(range(first, first + count))
+            assert repeats == len(numbers & known), (first, count, repeats)
+            known |= numbers
+            ranges = [tuple(map(int, text.split("-"))) for text in server.do("GET", "ranges").split()]
+            assert {n for low, high in ranges for n in range(low, high)} == known, (ranges, known)
+            assert all(before[1] < after[0] for before, after in zip(ranges, ranges[1:])), ranges
+        rows = server.read("s")
+        assert sorted(int(row["sequence"]) for row in rows) == sorted(known) and all(row["sequence"] == row["value"] for row in rows)
+        for first in range(1000, 4000, 2):
+            server.do("EVAL", script, 2, "s", "ranges", first, "o", 10 ** 9, 60000, 0, 1, "g", "n", 1, "")
+        ranges = server.do("GET", "ranges").split()
+        assert len(ranges) == 1000 and ranges[-1] == "3998-3999" and ranges[0] == "2000-2001", (len(ranges), ranges[0], ranges[-1])
+
+
+@case
+def redis_passes_vetting(folder):
+    if SANITIZED:
+        raise Skip("vet counts memory")
+    with Redis(folder) as server:
+        place, env = build_redis(folder)
+        reader = os.path.join(folder, "reader.py")
+        with open(reader, "w", encoding="ascii") as file:
+            file.write("import json, sys\nfor id, fields in json.load(sys.stdin):\n    row = dict(zip(fields[::2], fields[1::2]))\n"
+                       "    print(row['name'] + '=' + row['value'])\n")
+        # the latest ones
+        query = f"redis-cli -s {server.socket} -a {server.password} --no-auth-warning --json XREVRANGE weir + - COUNT 5000"
+        done = run(env, WEIR, "vet", os.path.join(place, "redis_handler.so"), "--options", json.dumps(redis_options(server)), "--read",
+                   f"{query} | python3 {reader}", timeout=900)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+# ---- MQTT -------------------------------------------------------------------------------------------------------
+
+
+def build_mqtt(folder):
+    need("libmosquitto")
+    return build(folder, "mqtt_source")
+
+
+def mqtt_options(broker, place, **options):
+    return {"type": "mqtt_source", "plugin": os.path.join(place, "mqtt_source.source.so"), "port": broker.port, "topics": ["t/#"],
+            "client_id": "weir", "group": "g", **options}
+
+
+def start_mqtt(folder, source, handler=None, **settings):
+    """Returns the program once it is subscribed."""
+    program = Sourced(folder, source, handler, **settings)
+    program.await_log("is subscribed")
+    return program
+
+
+def dead_handler(folder):
+    """Its folder does not exist: what comes is kept in a queue for some thousand values."""
+    return {"type": "file", "path": os.path.join(folder, "away", "out"), "format": "json", "queue": "64KiB", "retry_min": "5ms",
+            "retry_max": "50ms", "block_timeout": "1h"}
+
+
+def values_in(path):
+    """Of lines that are complete: a killed program may leave a part of one."""
+    with open(path, encoding="utf-8") as file:
+        return [int(value) for value in re.findall(r'^\{.*"value":(\d+).*\}$', file.read(), re.MULTILINE)]
+
+
+@source_case
+def mqtt_names_values_by_their_topic(folder):
+    with Mosquitto(folder) as broker:
+        place, _ = build_mqtt(folder)
+        broker.publish("t/old", [], "-r", "-m", "v=99")
+        program = start_mqtt(folder, mqtt_options(broker, place, topics=["t/#", "u"]))
+        broker.publish("t/a", ["v=1"])
+        broker.publish("u", ["v=2"], qos=0)
+        broker.publish("t/a/b", [], "-m", "v=3\nw=4")
+        broker.publish("not", ["v=5"])
+        program.await_stats(added=4)
+        program.end()
+        found = [(line["group"], line["labels"]["topic"], line["name"], line["value"]) for line in program.written()]
+        assert found == [("g", "t/a", "v", 1), ("g", "u", "v", 2), ("g", "t/a/b", "v", 3), ("g", "t/a/b", "w", 4)], found
+        broker.publish("/t/a", ["v=5"])  # kept for it: it was subscribed to "t/#", not to this
+        os.remove(os.path.join(folder, "out"))
+        program = start_mqtt(folder, mqtt_options(broker, place, topics=["/t/#"], topic="group"))
+        broker.publish("/t/a", ["v=6"])
+        program.await_stats(added=1)
+        program.end()
+        found = [(line["group"], line.get("labels"), line["value"]) for line in program.written()]
+        assert found == [("t.a.g", None, 6)], found
+
+
+@source_case
+def mqtt_values_come_although_the_broker_is_killed_and_the_destination_is_dead(folder):
+    each, path = 5000, os.path.join(folder, "away", "out")  # Mosquitto mixes up more than 65,535 messages of a client
+    with Mosquitto(folder) as broker:
+        place, _ = build_mqtt(folder)
+        program = start_mqtt(folder, mqtt_options(broker, place), dead_handler(folder))
+        for part in range(6):
+            if part == 3:
+                assert program.stats()["added"] < 3 * each, "it reads more than there is room for"
+                os.mkdir(os.path.join(folder, "away"))
+            broker.publish(f"t/{part}", [f"v={i}" for i in range(part * each, (part + 1) * each)])
+            program.await_stats(added=1 if part < 3 else part * each)
+            broker.save()
+            broker.kill()
+            broker.start()
+        program.await_stats(added=6 * each)
+        wait_for(lambda: set(values_in(path)) == set(range(6 * each)), "all values")
+        counts = program.end()
+        assert counts["added"] == len(values_in(path)) and counts["bad_lines"] == counts["refused"] == 0, counts
+
+
+@source_case
+def mqtt_values_come_although_the_program_is_killed(folder):
+    """With a journal: what was acknowledged is in it."""
+    count = 20000
+    out = {"type": "file", "path": os.path.join(folder, "out"), "format": "json", "queue": "64KiB", "block_timeout": "1h"}
+    with Mosquitto(folder) as broker:
+        place, _ = build_mqtt(folder)
+        settings = {"journal": os.path.join(folder, "journal")}
+        program = start_mqtt(folder, mqtt_options(broker, place), out, **settings)
+        for part in range(4):
+            lines = [f"v={i}" for i in range(part * count // 4, (part + 1) * count // 4)]
+            with ThreadPoolExecutor() as publisher:
+                published = publisher.submit(broker.publish, "t", lines)
+                program.await_stats(added=count // 50)
+                program.program.kill()
+                program.program.wait()
+                published.result()
+            program = Sourced(folder, mqtt_options(broker, place), out, **settings)
+        wait_for(lambda: set(values_in(out["path"])) == set(range(count)), "all values")
+        text, _ = program.program.communicate(timeout=300)
+        report = json.loads(text.splitlines()[-1])
+        assert_ledgers(report)
+        stats = report["handlers"]["out"]
+        assert stats["offered"] == report["sources"]["in"]["added"] and sum(stats["dropped"]) == 0, report
+        assert stats["delivered"] == stats["offered"] + stats["recovered"], stats
+
+
+@source_case
+def mqtt_says_why_it_cannot_read(folder):
+    with Mosquitto(folder) as broker:
+        place, _ = build_mqtt(folder)
+        broker.kill()
+        program = Sourced(folder, mqtt_options(broker, place))
+        program.await_log(r"127\.0\.0\.1: (Connection refused|The connection was lost)")
+        broker.start()
+        program.await_log("is subscribed")
+        broker.publish("t/a", ["v=1"])
+        program.await_stats(added=1)
+        program.end()
+
+
+@case
+def mqtt_passes_vetting(folder):
+    if SANITIZED:
+        raise Skip("vet counts memory")
+    with Mosquitto(folder) as broker:
+        place, env = build_mqtt(folder)
+        options = {key: value for key, value in mqtt_options(broker, place).items() if key not in ("type", "plugin", "group")}
+        publish = f"printf 'v=1\\nv=2\\nv=3\\n' | mosquitto_pub -h 127.0.0.1 -p {broker.port} -q 1 -t t/x -l"
+        done = run(env, WEIR, "vet", "--strict", os.path.join(place, "mqtt_source.source.so"), "--options", json.dumps(options), "--write",
+                   publish, timeout=900)
         assert done.returncode == 0, done.stdout + done.stderr
 
 

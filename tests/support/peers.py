@@ -391,6 +391,96 @@ class PostgreSQL(Peer):
         return done.stdout.splitlines()
 
 
+class Redis(Peer):
+    """Writes each command to its file before it replies. Listens at `url`, and at a Unix socket."""
+
+    program, package = "redis-server", "redis-server"
+    password = "geheim"
+
+    def __init__(self, folder):
+        self.socket = os.path.join(folder, "redis.sock")
+        super().__init__(folder)
+        self.url = f"tcp://127.0.0.1:{self.port}"
+
+    def command(self):
+        return [self.path, "--bind", "127.0.0.1", "--port", str(self.port), "--unixsocket", self.socket, "--dir", self.folder, "--save", "",
+                "--appendonly", "yes", "--appendfsync", "always", "--requirepass", self.password]
+
+    def is_ready(self):
+        try:
+            return self.do("PING") == "PONG"
+        except (OSError, RuntimeError):  # it loads its file, or is not there
+            return False
+
+    def do(self, *words):
+        """Returns the reply to a command: texts, numbers, lists and None."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(240)
+            connection.connect(self.socket)
+            for command in (("AUTH", self.password), words):
+                parts = [str(word).encode() for word in command]
+                connection.sendall(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts))
+            with connection.makefile("rb") as replies:
+                self._read_reply(replies)
+                return self._read_reply(replies)
+
+    def _read_reply(self, replies):
+        line = replies.readline().decode().rstrip()
+        kind, rest = line[:1], line[1:]
+        if kind == "*":
+            return [self._read_reply(replies) for _ in range(int(rest))]
+        if kind == "$":
+            return replies.read(int(rest) + 2)[:-2].decode() if int(rest) >= 0 else None
+        if kind == "-" or not kind:
+            raise RuntimeError(rest or "the server closed the connection")
+        return int(rest) if kind == ":" else rest
+
+    def count(self, stream="weir"):
+        """How many entries a stream has. 0: also if the server is not there."""
+        try:
+            return self.do("XLEN", stream)
+        except (OSError, RuntimeError):
+            return 0
+
+    def read(self, stream="weir"):
+        """The fields of each entry."""
+        return [dict(zip(fields[::2], fields[1::2])) for _, fields in self.do("XRANGE", stream, "-", "+")]
+
+
+class Mosquitto(Peer):
+    """Keeps for a client whatever it has not acknowledged."""
+
+    program, package = "mosquitto", "mosquitto, mosquitto-clients"
+
+    def command(self):
+        if not shutil.which("mosquitto_pub"):
+            raise Skip(f"mosquitto_pub is not installed (Debian: {self.package})")
+        config = os.path.join(self.folder, "mosquitto.conf")
+        user = "user root\n" if os.geteuid() == 0 else ""
+        with open(config, "w", encoding="ascii") as file:
+            file.write(f"{user}listener {self.port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0\n"
+                       f"persistence true\npersistence_location {self.folder}/\nautosave_interval 0\n")
+        return [self.path, "-c", config]
+
+    def is_ready(self):
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def publish(self, topic, lines, *more, qos=1):
+        """A message for each line. Returns when the broker has all of them."""
+        command = ["mosquitto_pub", "-h", "127.0.0.1", "-p", str(self.port), "-t", topic, "-q", str(qos), *more]
+        command += ["-l"] if not more else []
+        done = subprocess.run(command, input="".join(f"{line}\n" for line in lines), capture_output=True, text=True, timeout=240, check=False)
+        assert done.returncode == 0, done.stderr
+
+    def save(self):
+        """Has it write its file, as it does from time to time."""
+        path = os.path.join(self.folder, "mosquitto.db")
+        before = os.stat(path).st_ino if os.path.exists(path) else 0
+        self.process.send_signal(signal.SIGUSR1)
+        wait_for(lambda: os.path.exists(path) and os.stat(path).st_ino != before, "the broker's file")
+
+
 def prometheus_client():
     """Prometheus' client for Python."""
     sys.path.append("/usr/lib/python3/dist-packages")  # where Debian's package is, whatever Python runs this
