@@ -577,6 +577,8 @@ def redis_ignores_a_batch_that_was_stored_before_the_reply_was_lost(folder):
             app.end()
         rows = server.read()
         assert [row["value"] for row in rows] == ["1", "2"], rows
+        stats = re.search(r"cmdstat_evalsha:calls=(\d+),.*failed_calls=(\d+)", server.do("INFO", "commandstats"))
+        assert int(stats[1]) - int(stats[2]) == 3, stats[0]  # the script has run for the second value twice
 
 
 @case
