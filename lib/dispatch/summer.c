@@ -430,11 +430,14 @@ void wr_summer_end_series(struct wr_summer *summer, uint32_t series)
         sum->has_ended = true;
 }
 
+/* What an object in a route makes of a series does not end: nor does weir_metric_remove end it. */
 static bool may_expire(const struct wr_summer *summer, const struct sum *sum)
 {
     const struct weir_metric *metric = wr_registry_series(summer->registry, sum->series);
     bool counts_up = sum->kind == WEIR_COUNTER || sum->kind == WEIR_HISTOGRAM;
-    return !sum->has_ended && !wr_registry_is_shared(metric) && (!counts_up || metric->stream->label_count);
+    if (sum->has_ended || metric->is_derived || wr_registry_is_shared(metric))
+        return false;
+    return !counts_up || metric->stream->label_count;
 }
 
 bool wr_summer_is_used(const struct wr_summer *summer, uint32_t series, int64_t now_ns, int64_t within_ns)
@@ -602,7 +605,7 @@ static bool has_summary(const struct sum *sum)
 {
     if (sum->count)
         return true;
-    if (sum->kind == TOTAL && sum->has_ended && sum->has_last) /* who shows it has to know */
+    if (sum->kind == TOTAL && sum->has_ended && sum->has_last) /* a page to scrape leaves it out by this */
         return true;
     if (sum->unrouted || sum->kind == WEIR_VALUE || sum->kind == TOTAL)
         return false;
@@ -674,9 +677,11 @@ static void note_use(struct sum *sum, int64_t now_ns)
 }
 
 /* What may expire is remembered until it does. */
-static bool is_forgotten(const struct wr_summing *summing, const struct sum *sum)
+static bool is_forgotten(const struct wr_summer *summer, const struct wr_summing *summing,
+                         const struct sum *sum)
 {
-    return sum->kind == WEIR_VALUE && sum->idle > FORGET_AFTER && !summing->expiry_ns;
+    bool awaits_expiry = summing->expiry_ns && may_expire(summer, sum);
+    return sum->kind == WEIR_VALUE && sum->idle > FORGET_AFTER && !awaits_expiry;
 }
 
 static void begin_next(struct wr_summer *summer, const struct wr_summing *summing, int64_t time_ns,
@@ -686,7 +691,7 @@ static void begin_next(struct wr_summer *summer, const struct wr_summing *summin
         struct sum *sum = &summer->sums[i];
         note_use(sum, now_ns);
         clear(sum);
-        if (sum->has_ended || is_forgotten(summing, sum))
+        if (sum->has_ended || is_forgotten(summer, summing, sum))
             remove_sum(summer, sum);
         else
             follow_declaration(summer, sum, time_ns);

@@ -328,6 +328,19 @@ Test(totals, running_totals_expire)
     cr_assert_eq(find("a", "total", "")->value, 7);
 }
 
+Test(totals, what_an_object_in_a_route_makes_does_not_expire)
+{
+    configure(EXPIRY "\"groups\": {\"*\": {\"to\": \"a\", \"labels\": {\"site\": \"x\"}}}");
+    weir_count(stream, "requests", 2);
+    deliver();
+    deliver();
+    deliver();
+    cr_assert_not(find("a", "requests", "site=x")->ended);
+    weir_count(stream, "requests", 1);
+    deliver();
+    cr_assert_eq(find("a", "requests", "site=x")->value, 3);
+}
+
 Test(totals, label_sets_that_expire_make_room_for_others)
 {
     char value[16];
