@@ -361,19 +361,21 @@ static bool is_closed_in_child(void)
 
 Test(connecting, a_child_that_is_forked_meanwhile_closes_the_half_open_socket)
 {
-    char to[2][128];
+    static char to[2][128];
+    pthread_t threads[2];
     fill_backlog(bind_port(SOCK_STREAM, to[0], sizeof to[0]), to[0]);
     fill_backlog(bind_path(SOCK_STREAM, to[1], sizeof to[1]), to[1]);
     for (int i = 0; i < 2; i++) {
-        pthread_t thread;
         core.connecting.last.fd = -1;
         lane->in_callback = true;
-        pthread_create(&thread, NULL, connect_for_ever, to[i]);
+        pthread_create(&threads[i], NULL, connect_for_ever, to[i]);
         while (core.connecting.last.fd < 0) /* its number is there before it waits */
             sched_yield();
         cr_assert(is_closed_in_child());
     }
     wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, wr_clock_deadline_ns(1));
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
 }
 
 Test(connecting, before_the_first_connection_a_child_closes_nothing)
