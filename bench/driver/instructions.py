@@ -16,7 +16,7 @@ VALUES = 40 * BURST
 
 FILE = {"type": "file", "append": False}
 NULL = {"type": "null"}
-SUMMED = {**NULL, "aggregate": "1s"}
+SUMMED = {**NULL, "aggregate": "1s", "percentiles": []}
 
 # For each figure: the handler, the task, and the function in bench/weir/adding.c whose instructions are counted; "": the whole
 # process, including the dispatcher and the handler.
@@ -25,6 +25,7 @@ FIGURES = {
     "call by name, 10,000 series": (NULL, {"way": "name", "names": 10000}, "add_by_names_in_turn"),
     "call by handle": (NULL, {"way": "handle"}, "add_by_handle"),
     "counter by handle, summed": (SUMMED, {"way": "counter"}, "add_by_handle"),
+    "histogram by handle, summed": (SUMMED, {"way": "histogram"}, "add_by_handle"),
     "call with labels, summed": (SUMMED, {"way": "labeled", "names": 8}, "add_labeled"),
     "weir_emit of 8, a value": (NULL, {"way": "emit", "event": 8}, "emit_events"),
     "all of a value, null handler": (NULL, {"way": "handle", "mode": "lines"}, ""),

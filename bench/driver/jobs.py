@@ -19,8 +19,9 @@ NULL = {"type": "null"}
 SCRAPED_SERIES = 10000
 
 
-def measure_weir(workspace, scale, handler="text", handlers=1, queue=None, aggregate=None, settings=None, **task):
-    """Measures weir with one kind of handler: text, json (files) or null. aggregate: its option."""
+def measure_weir(workspace, scale, handler="text", handlers=1, queue=None, aggregate=None, percentiles=None, settings=None,
+                 **task):
+    """Measures weir with one kind of handler: text, json (files) or null. aggregate, percentiles: its options."""
     format_name = "json" if handler == "json" else "text"
     paths = [workspace.file(f"weir.{number}") for number in range(handlers)] if handler != "null" else []
     configured = [{"type": "file", "format": format_name, "path": path} for path in paths] or [NULL] * handlers
@@ -28,6 +29,8 @@ def measure_weir(workspace, scale, handler="text", handlers=1, queue=None, aggre
         configured = [{**handler, "queue": queue} for handler in configured]
     if aggregate:
         configured = [{**handler, "aggregate": aggregate} for handler in configured]
+    if percentiles is not None:
+        configured = [{**handler, "percentiles": percentiles} for handler in configured]
     config = write_config(workspace, configured, {"max_series": 1000000, **(settings or {})})
     share = 5 if handler == "null" else 1 / handlers
     task = {"way": "name", "handlers": handlers, **scale.sizes(task, share), **task}
@@ -142,7 +145,8 @@ def list_jobs(workspace, tracing, database, scale):
         "counter": partial(prometheus, way="counter"),
         "weir counter, 2 threads": partial(aggregated, way="counter", **two),
         "counter, 2 threads": partial(prometheus, way="counter", **two),
-        "weir histogram": partial(aggregated, way="histogram"),
+        "weir histogram": partial(aggregated, way="histogram", percentiles=[]),
+        "weir histogram, percentiles": partial(aggregated, way="histogram"),
         "histogram": partial(prometheus, way="histogram"),
         "weir labeled": partial(weir, handler="null", way="labeled", names=8),
         "weir aggregated labeled": partial(aggregated, way="labeled", names=8),
@@ -168,7 +172,10 @@ def list_jobs(workspace, tracing, database, scale):
         "weir null": partial(weir, handler="null", **lines),
         "weir aggregated": partial(aggregated, **lines),
         "weir aggregated counter": partial(aggregated, way="counter", **lines),
-        "weir aggregated histogram": partial(aggregated, way="histogram", **lines),
+        "counter lines": partial(prometheus, way="counter", **lines),
+        "weir aggregated histogram": partial(aggregated, way="histogram", percentiles=[], **lines),
+        "histogram lines": partial(prometheus, way="histogram", **lines),
+        "weir aggregated percentiles": partial(aggregated, way="histogram", **lines),
         "lttng lines": partial(lttng, **lines),
         "weir text, 64 threads": partial(weir, threads=64, **lines),
         "weir 5 files": partial(weir, handlers=5, **lines),

@@ -82,6 +82,10 @@ def sustained(job):
     return Figure(job, "call_ns", "ns", decimals=1)
 
 
+def processor(job):
+    return Figure(job, "cpu_ns", "ns", decimals=1)
+
+
 def stamps(job, key):
     return Figure(job, key, "ns", decimals=0)
 
@@ -159,6 +163,10 @@ GOALS = [
     Row("counter by handle, aggregated, 2 threads", call("weir counter, 2 threads"), "prometheus-cpp", call("counter, 2 threads"),
         part_of(6)),
     Row("histogram by handle, aggregated", call("weir histogram"), "prometheus-cpp, 12 buckets", call("histogram"), part_of(3)),
+    Row("processor time of an increment, all threads", processor("weir aggregated counter"), "prometheus-cpp", processor("counter lines"),
+        at_most(0.75)),
+    Row("processor time of a measurement, all threads", processor("weir aggregated histogram"), "prometheus-cpp, 12 buckets",
+        processor("histogram lines"), part_of(3)),
     Row("null handler, aggregated", rate("weir aggregated"), "null handler", rate("weir null"), at_least(0.5)),
     Row("scrape of 10,000 series", scrape("weir scrape"), "prometheus-cpp", scrape("exposer scrape"), part_of(5)),
     Row("the same: peak memory", memory("weir scrape"), "prometheus-cpp", memory("exposer scrape"), at_most(1)),
@@ -191,6 +199,9 @@ OTHERS = [
     Row("call with labels, aggregated", call("weir aggregated labeled"), "not aggregated", call("weir labeled")),
     Row("null handler, aggregated, a counter", rate("weir aggregated counter"), "null handler", rate("weir null")),
     Row("null handler, aggregated, a histogram", rate("weir aggregated histogram"), "null handler", rate("weir null")),
+    Row("histogram by handle, with percentiles", call("weir histogram, percentiles"), "prometheus-cpp, 12 buckets", call("histogram")),
+    Row("processor time of a measurement, with percentiles", processor("weir aggregated percentiles"), "prometheus-cpp, 12 buckets",
+        processor("histogram lines")),
     Row("sustained call, file, text", sustained("weir text"), "spdlog sync", sustained("spdlog sync lines")),
     Row("sustained call, file, text, 2 threads", sustained("weir text, 2 threads"), "spdlog sync",
         sustained("spdlog sync lines, 2 threads")),

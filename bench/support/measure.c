@@ -193,7 +193,7 @@ static void *run_tails(void *argument)
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-static double lines_start_ns;
+static double lines_start_ns, lines_start_cpu_ns;
 
 static void *run_lines(void *argument)
 {
@@ -201,8 +201,10 @@ static void *run_lines(void *argument)
     worker->state = subject->begin(&task);
     if (task.threads > 1)
         pthread_barrier_wait(&barrier);
-    if (worker->number == 0)
+    if (worker->number == 0) {
         lines_start_ns = now_ns();
+        lines_start_cpu_ns = read_ns(CLOCK_PROCESS_CPUTIME_ID);
+    }
     if (task.threads > 1)
         pthread_barrier_wait(&barrier);
     double start = now_ns();
@@ -257,9 +259,10 @@ static void report_lines(double end_ns)
     double longest = 0;
     for (long i = 0; i < task.threads; i++)
         longest = workers[i].seconds > longest ? workers[i].seconds : longest;
-    double seconds = (end_ns - lines_start_ns) / 1e9;
-    printf("\"seconds\":%.6f,\"rate\":%.0f,\"call_ns\":%.3f,", seconds, (double)task.values / seconds,
-           longest * 1e9 / ((double)task.values / (double)task.threads));
+    double seconds = (end_ns - lines_start_ns) / 1e9, values_each = (double)task.values / (double)task.threads;
+    double cpu_ns = read_ns(CLOCK_PROCESS_CPUTIME_ID) - lines_start_cpu_ns;
+    printf("\"seconds\":%.6f,\"rate\":%.0f,\"call_ns\":%.3f,\"cpu_ns\":%.3f,", seconds,
+           (double)task.values / seconds, longest * 1e9 / values_each, cpu_ns / (double)task.values);
 }
 
 long measure_peak_kb(void)

@@ -292,7 +292,7 @@ typedef struct weir_summary {
     double sum;           /* of the interval; 0 for gauges */
     double min;           /* of the interval; 0 for counters and gauges, and with a count of 0 */
     double max;           /* the same */
-    double last;          /* of a gauge, its level; of others, one of the latest values */
+    double last;          /* of a gauge, its level; of others, one of the interval's values */
     uint64_t total_count; /* since since_ns */
     double total_sum;     /* since since_ns: of a counter, its running total; 0 for gauges */
 
@@ -314,8 +314,9 @@ typedef struct weir_summaries {
                  weir_summary *summary);
 
     /* [worker] Returns the quantile, 0..1, of the values of the interval that was read last, within 1 % of the
-     * smallest value that at least this share of them do not exceed. NaN:
-     * there were none, or the instrument has none. */
+     * smallest value that at least this share of them do not exceed. For a histogram, if the handler's option
+     * "percentiles" is an empty list: the upper bound of the bucket that this value is in, or the largest
+     * value. NaN: there were none, or the instrument has none. */
     double (*quantile)(const weir_host *host, double q);
 
     /* [worker, inside emit] For a type that gets the parts of summaries: since when the totals are counted of

@@ -343,7 +343,7 @@ void wr_drain_add(struct wr_drain *drain, const weir_sample *samples, uint32_t c
 }
 
 /* What was added to a cell while its group's route changed, to one that does not only sum: as many values, of
- * equal size, since only their number and sum are known; of a gauge, its level. */
+ * equal size, since only their number and sum are known for sure; of a gauge, its level. */
 static void spread(struct wr_drain *drain, uint32_t series, const struct wr_cell_taken *taken)
 {
     weir_sample sample = {
@@ -360,23 +360,34 @@ static void spread(struct wr_drain *drain, uint32_t series, const struct wr_cell
     wr_drain_commit(drain, NULL, 0);
 }
 
+static uint64_t hand_out(struct wr_drain *drain, uint32_t series, const struct wr_cell_taken *taken)
+{
+    if (!taken->values)
+        return 0;
+    const struct wr_route *route = wr_router_series_route(drain->router, drain->registry, series);
+    if (!route->lane_count)
+        count_unrouted(drain, series, taken->values);
+    else if (!route->only_sums)
+        spread(drain, series, taken);
+    for (size_t i = 0; route->only_sums && i < route->plain.summed_count; i++)
+        wr_feed_sum_taken(route->plain.summed[i], series, taken);
+    return taken->values;
+}
+
 uint64_t wr_drain_cells(struct wr_drain *drain, struct wr_cells *cells)
 {
-    uint64_t values = 0;
+    uint64_t values = 0, room[WR_BUCKETS_MOST];
     /* acquire: pairs with the release in wr_cells_open */
     struct wr_cell *cell = atomic_load_explicit(&cells->first, memory_order_acquire);
     for (; cell; cell = cell->next) {
         struct wr_cell_taken taken = wr_cell_take(cells, cell);
-        if (!taken.values)
-            continue;
-        const struct wr_route *route = wr_router_series_route(drain->router, drain->registry, cell->series);
-        if (!route->lane_count)
-            count_unrouted(drain, cell->series, taken.values);
-        else if (!route->only_sums)
-            spread(drain, cell->series, &taken);
-        for (size_t i = 0; route->only_sums && i < route->plain.summed_count; i++)
-            wr_feed_sum_taken(route->plain.summed[i], cell->series, &taken);
-        values += taken.values;
+        values += hand_out(drain, cell->series, &taken);
+        /* acquire: pairs with the release in wr_cells_open_buckets */
+        struct wr_cell_buckets *buckets = atomic_load_explicit(&cell->buckets, memory_order_acquire);
+        for (; buckets; buckets = buckets->older) {
+            taken = wr_cell_take_buckets(cells, buckets, room);
+            values += hand_out(drain, cell->series, &taken);
+        }
     }
     return values;
 }

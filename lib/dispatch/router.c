@@ -84,6 +84,7 @@ static bool get_lane(struct builder *b, const char *handler, struct wr_feed_lane
         .every_ns = settings.aggregate_ns,
         .parts = settings.aggregate_series,
         .percentiles = settings.percentiles,
+        .ranks = settings.ranks,
         .expiry_ns = router->config->settings.expiry_ns,
     };
     (*entry)->summer = settings.aggregate_ns ? wr_lane_summer(lane) : NULL;
@@ -449,6 +450,8 @@ static void add_feeds_to_routes(struct wr_router *router)
         bool is_plain = !route->mapped_count;
         route->only_feed = is_plain && plain->feed_count == 1 && !plain->summed_count ? plain->feeds[0] : NULL;
         route->only_sums = is_plain && !plain->feed_count && plain->summed_count;
+        for (size_t j = 0; j < plain->summed_count; j++)
+            route->ranks |= plain->summed[j]->summing.ranks;
     }
 }
 
@@ -536,7 +539,7 @@ static enum wr_gate gate_of(const struct wr_route *route)
     if (route->waiting == WR_ALL_WAIT)
         return WR_GATE_WAIT;
     if (route->only_sums)
-        return WR_GATE_OPEN_UNTIMED;
+        return route->ranks ? WR_GATE_OPEN_RANKED : WR_GATE_OPEN_UNTIMED;
     return route->sync_lanes ? WR_GATE_SYNC : WR_GATE_OPEN;
 }
 

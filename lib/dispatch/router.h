@@ -35,6 +35,7 @@ struct wr_route {
     size_t mapped_count;
     struct wr_feed *only_feed; /* where all samples go, if that is one feed and nothing else; else NULL */
     bool only_sums;            /* all samples are summed, as they are, and nothing else */
+    bool ranks;                /* some of its lanes want percentiles of histograms */
     uint32_t sync_lanes;
     enum wr_waiting waiting; /* who waits at the gates of its groups */
     bool is_full;            /* no lane had room at the last check */

@@ -74,6 +74,7 @@ struct wr_summer {
     int64_t due_ns;           /* monotonic */
     int64_t last_ns;          /* of the last summary */
     struct wr_buffer scratch; /* room for the largest summary */
+    struct wr_sketch part;    /* of what is being added */
     char text[WR_SUMMARY_TEXT];
 };
 
@@ -87,6 +88,7 @@ struct wr_summer *wr_summer_new(struct wr_registry *registry)
     if (!summer)
         return NULL;
     summer->registry = registry;
+    summer->part.slab = &summer->slab;
     return summer;
 }
 
@@ -292,18 +294,6 @@ static void add_exactly(struct exact *to, double value)
     wr_neumaier_add(&to->sum, &to->compensation, value);
 }
 
-static size_t find_bucket(const struct sum *sum, double value)
-{
-    size_t first = 0, count = sum->bucket_count - 1;
-    while (count) {
-        size_t half = count / 2;
-        bool above = sum->bounds[first + half] < value;
-        first = above ? first + half + 1 : first;
-        count = above ? count - half - 1 : half;
-    }
-    return first;
-}
-
 /* Whether the sums stay finite. */
 static bool is_summable(const struct sum *sum, double value)
 {
@@ -320,7 +310,7 @@ WR_ALWAYS_INLINE enum wr_summed add_values(struct sum *sum, double value, double
     if (sketched && wr_sketch_add_many(&sum->sketch, value, count) != WR_SKETCH_OK)
         return WR_SUMMED_NO_MEMORY;
     if (sum->bucket_count) {
-        size_t bucket = find_bucket(sum, value);
+        size_t bucket = wr_buckets_find(sum->bounds, sum->bucket_count - 1, value);
         sum->buckets[bucket] += count;
         sum->total_buckets[bucket] += count;
     }
@@ -331,6 +321,53 @@ WR_ALWAYS_INLINE enum wr_summed add_values(struct sum *sum, double value, double
     sum->last = value;
     sum->has_last = true;
     return WR_SUMMED;
+}
+
+/* The smallest and the largest value are known, and of each other one its bucket: it is taken for the bound of
+ * that. Returns false without memory. */
+static bool sketch_buckets(struct wr_sketch *sketch, const struct wr_cell_taken *taken)
+{
+    uint64_t smallest = taken->values > 1, largest = 1, left = taken->values - smallest - largest;
+    bool is_sketched = wr_sketch_add(sketch, taken->max) == WR_SKETCH_OK &&
+                       wr_sketch_add_many(sketch, taken->min, smallest) == WR_SKETCH_OK;
+    for (size_t i = 0; is_sketched && left; i++) {
+        uint64_t count = taken->buckets[i] - (taken->buckets[i] ? smallest : 0);
+        smallest = taken->buckets[i] ? 0 : smallest;
+        count = count < left ? count : left; /* the largest one is in the last bucket */
+        double bound = i + 1 < taken->bucket_count ? taken->bounds[i] : taken->max;
+        bound = bound < taken->min ? taken->min : bound;
+        bound = bound > taken->max ? taken->max : bound;
+        is_sketched = wr_sketch_add_many(sketch, bound, count) == WR_SKETCH_OK;
+        left -= count;
+    }
+    return is_sketched;
+}
+
+static enum wr_summed add_buckets(struct wr_summer *summer, struct sum *sum, const struct wr_cell_taken *taken)
+{
+    if (!is_summable(sum, taken->sum))
+        return WR_SUMMED_NOT;
+    bool is_sketched = sketch_buckets(&summer->part, taken) && wr_sketch_merge(&sum->sketch, &summer->part);
+    wr_sketch_clear(&summer->part);
+    if (!is_sketched)
+        return WR_SUMMED_NO_MEMORY;
+    for (size_t i = 0; i < sum->bucket_count; i++) {
+        sum->buckets[i] += taken->buckets[i];
+        sum->total_buckets[i] += taken->buckets[i];
+    }
+    add_exactly(&sum->sum, taken->sum);
+    add_exactly(&sum->total_sum, taken->sum);
+    sum->count += taken->values;
+    sum->total_count += taken->values;
+    sum->last = taken->max;
+    sum->has_last = true;
+    return WR_SUMMED;
+}
+
+static bool has_these_buckets(const struct sum *sum, const struct wr_cell_taken *taken)
+{
+    return taken->buckets && sum->kind == WEIR_HISTOGRAM && sum->bucket_count == taken->bucket_count &&
+           sum->bounds_check == taken->bounds_check;
 }
 
 static enum wr_summed add_value(struct sum *sum, double value)
@@ -405,7 +442,11 @@ enum wr_summed wr_summer_add_taken(struct wr_summer *summer, const struct wr_sum
 {
     enum wr_summed failed;
     struct sum *sum = get_sum(summer, summing, series, &failed);
-    return sum ? add_values(sum, taken->sum / (double)taken->values, taken->sum, taken->values) : failed;
+    if (!sum)
+        return failed;
+    return has_these_buckets(sum, taken)
+               ? add_buckets(summer, sum, taken)
+               : add_values(sum, taken->sum / (double)taken->values, taken->sum, taken->values);
 }
 
 enum wr_summed wr_summer_add(struct wr_summer *summer, const struct wr_summing *summing,

@@ -28,6 +28,7 @@ struct wr_summing {
     uint32_t parts; /* at most so many series are what a summary of each consists of: with so many, no further
                        series is summed */
     uint32_t percentiles; /* parts of each that has some */
+    bool ranks;           /* percentiles of histograms are wanted: their buckets do not do */
     int64_t expiry_ns;    /* after that time without a value a series has expired; 0: never */
 };
 
@@ -49,7 +50,7 @@ enum wr_summed wr_summer_add(struct wr_summer *summer, const struct wr_summing *
                              const weir_sample *sample);
 
 /* Adds what was taken of a thread's cell: of a counter, the number and the sum of its increments; of a gauge,
- * whose level is known, the number of its values. */
+ * whose level is known, the number of its values; of a histogram, what it is known by without its values. */
 enum wr_summed wr_summer_add_taken(struct wr_summer *summer, const struct wr_summing *summing, uint32_t series,
                                    const struct wr_cell_taken *taken);
 

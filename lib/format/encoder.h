@@ -27,6 +27,7 @@ enum {
     WR_WANTS_NO_BUCKETS = 1u << 2, /* the format writes no labels, so buckets would look alike */
     WR_WANTS_WHOLE = 1u << 3,      /* not at all, except for those of values without an instrument */
     WR_WANTS_STATSD = 1u << 4,     /* as the server StatsD does; there is nothing for plain values */
+    WR_WANTS_RANKS = 1u << 5,      /* with WHOLE: histograms with their sketches, not only their buckets */
 };
 
 /* A bit of weir_sample.flags, of parts: the value adds to the ones before, as an increment of a counter does.

@@ -74,8 +74,9 @@ static const char *choose_content_type(const void *options)
 
 static uint32_t choose_wanted(const void *options)
 {
-    (void)options;
-    return WR_WANTS_INSTANCE | WR_WANTS_WHOLE;
+    const struct otlp_options *given = options;
+    return WR_WANTS_INSTANCE | WR_WANTS_WHOLE |
+           (given->histograms == HISTOGRAMS_EXPONENTIAL ? WR_WANTS_RANKS : 0);
 }
 
 /* On the configuring thread: the environment is not read later, when the program may change it. */

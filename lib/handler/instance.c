@@ -596,10 +596,20 @@ void wr_instance_free(struct wr_instance *instance)
     free(instance);
 }
 
+/* Whether more of a histogram is wanted than its buckets, smallest and largest value. */
+static bool ranks(const struct wr_instance *instance)
+{
+    uint32_t wanted = instance->parts_rules.wanted;
+    if (wanted & WR_WANTS_WHOLE)
+        return wanted & WR_WANTS_RANKS;
+    return wanted & WR_WANTS_STATSD || instance->parts_rules.percentiles.count;
+}
+
 struct wr_lane_settings wr_instance_settings(const struct wr_instance *instance)
 {
     struct wr_lane_settings settings = wr_common_options_settings(&instance->common_options);
     settings.opens_early = instance->type->is.flags & WEIR_TYPE_OPENS_EARLY;
+    settings.ranks = ranks(instance);
     return settings;
 }
 

@@ -46,6 +46,7 @@ struct wr_lane_settings {
     uint64_t spool_limit; /* bytes; 0: no spool */
     int64_t aggregate_ns; /* the interval of summaries; 0: it takes values */
     uint32_t aggregate_series, percentiles;
+    bool ranks;       /* of histograms, too */
     bool opens_early; /* opened also when there is nothing to deliver */
 };
 

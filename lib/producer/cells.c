@@ -1,19 +1,30 @@
 #include "producer/cells.h"
 
+#include <assert.h>
 #include <sys/mman.h>
+
+enum { BUCKETS_ROOM = 64 * 1024 };
+
+static_assert(sizeof(struct wr_cell_buckets) + 2 * WR_BUCKETS_MOST * sizeof(uint64_t) + WR_LINE < BUCKETS_ROOM,
+              "any buckets have room");
+
+/* Returns zeros, or NULL. */
+static void *map(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    /* without it (before 4.14) a child has no use for what it inherits: it maps memory of its own */
+    madvise(memory, size, MADV_WIPEONFORK);
+    /* much of it may never be used */
+    madvise(memory, size, MADV_NOHUGEPAGE);
+    return memory;
+}
 
 static bool make_chunk(struct wr_cells *cells, unsigned chunk)
 {
-    size_t size = ((size_t)WR_CELLS_FIRST_CHUNK << chunk) * sizeof(struct wr_cell);
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        return false;
-    /* without it (before 4.14) a child has no use for what it inherits: it makes chunks of its own */
-    madvise(memory, size, MADV_WIPEONFORK);
-    /* most cells of a chunk may never be used */
-    madvise(memory, size, MADV_NOHUGEPAGE);
-    cells->chunks[chunk] = memory;
-    return true;
+    cells->chunks[chunk] = map(((size_t)WR_CELLS_FIRST_CHUNK << chunk) * sizeof(struct wr_cell));
+    return cells->chunks[chunk];
 }
 
 bool wr_cells_open(struct wr_cells *cells, uint32_t series)
@@ -32,12 +43,68 @@ bool wr_cells_open(struct wr_cells *cells, uint32_t series)
     return true;
 }
 
+/* ---- Histograms ------------------------------------------------------------------------------- */
+
+static void *get_room(struct wr_cells *cells, size_t size)
+{
+    size = (size + WR_LINE - 1) & ~(size_t)(WR_LINE - 1); /* what another thread reads shares no line */
+    if (cells->room_left < size) {
+        cells->room = map(BUCKETS_ROOM);
+        cells->room_left = cells->room ? BUCKETS_ROOM : 0;
+    }
+    if (!cells->room)
+        return NULL;
+    void *room = cells->room;
+    cells->room += size;
+    cells->room_left -= size;
+    return room;
+}
+
+static struct wr_cell_buckets *find_buckets(const struct wr_cell *cell, uint32_t count, uint32_t bounds_check)
+{
+    struct wr_cell_buckets *found = atomic_load_explicit(&cell->buckets, memory_order_relaxed);
+    while (found && (found->count != count || found->bounds_check != bounds_check))
+        found = found->older;
+    return found;
+}
+
+bool wr_cells_open_buckets(struct wr_cells *cells, uint32_t series, const weir_series *view)
+{
+    size_t bounds_count;
+    const double *bounds = wr_buckets_of(view, &bounds_count);
+    uint32_t count = (uint32_t)bounds_count + 1, check = wr_buckets_check(bounds, bounds_count);
+    if (!wr_cells_open(cells, series))
+        return false;
+    struct wr_cell *cell = wr_cells_place(cells, series);
+    struct wr_cell_buckets *buckets = find_buckets(cell, count, check);
+    if (buckets) { /* the bounds are as before, whatever else was declared anew */
+        buckets->view = view;
+        return true;
+    }
+    buckets = get_room(cells, sizeof *buckets + 2 * count * sizeof *buckets->values);
+    if (!buckets)
+        return false;
+    buckets->bounds = bounds;
+    buckets->count = count;
+    buckets->bounds_check = check;
+    buckets->taken = (uint64_t *)(buckets->values + count);
+    buckets->view = view;
+    atomic_init(&buckets->min, INFINITY);
+    atomic_init(&buckets->max, -INFINITY);
+    buckets->older = atomic_load_explicit(&cell->buckets, memory_order_relaxed);
+    /* release: pairs with the acquire of the reader */
+    atomic_store_explicit(&cell->buckets, buckets, memory_order_release);
+    return true;
+}
+
+/* ---- Reading ---------------------------------------------------------------------------------- */
+
 struct wr_cell_taken wr_cell_take(struct wr_cells *cells, struct wr_cell *cell)
 {
     /* acquire: pairs with the release in wr_cells_add */
     uint64_t values = atomic_load_explicit(&cell->values, memory_order_acquire);
     if (values == cell->taken)
-        return (struct wr_cell_taken){0, 0};
+        return (struct wr_cell_taken){0};
     double sum = atomic_load_explicit(&cell->sum, memory_order_relaxed);
     double compensation = atomic_load_explicit(&cell->compensation, memory_order_relaxed);
     double whole = sum + compensation;
@@ -45,9 +112,49 @@ struct wr_cell_taken wr_cell_take(struct wr_cells *cells, struct wr_cell *cell)
      * next reading has the difference, since increments are not negative. */
     if (whole < cell->taken_sum)
         whole = cell->taken_sum;
-    struct wr_cell_taken taken = {values - cell->taken, whole - cell->taken_sum};
+    struct wr_cell_taken taken = {.values = values - cell->taken, .sum = whole - cell->taken_sum};
     cell->taken = values;
     cell->taken_sum = whole;
+    cells->taken += taken.values;
+    return taken;
+}
+
+/* Values that are counted have their parts in the sum and in min and max, unless an earlier reading had these:
+ * then those of that reading are theirs too, as far as anybody can tell. */
+static void take_extremes(struct wr_cell_buckets *from, struct wr_cell_taken *taken)
+{
+    double min = atomic_exchange_explicit(&from->min, INFINITY, memory_order_relaxed);
+    double max = atomic_exchange_explicit(&from->max, -INFINITY, memory_order_relaxed);
+    if (isfinite(min))
+        from->taken_min = min;
+    if (isfinite(max))
+        from->taken_max = max;
+    taken->min = from->taken_min;
+    taken->max = from->taken_max < taken->min ? taken->min : from->taken_max;
+}
+
+struct wr_cell_taken wr_cell_take_buckets(struct wr_cells *cells, struct wr_cell_buckets *from, uint64_t *room)
+{
+    struct wr_cell_taken taken = {
+        .buckets = room,
+        .bounds = from->bounds,
+        .bucket_count = from->count,
+        .bounds_check = from->bounds_check,
+    };
+    for (uint32_t i = 0; i < from->count; i++) {
+        /* acquire: pairs with the release in wr_cells_add_to_buckets */
+        uint64_t values = atomic_load_explicit(&from->values[i], memory_order_acquire);
+        room[i] = values - from->taken[i];
+        from->taken[i] = values;
+        taken.values += room[i];
+    }
+    if (!taken.values)
+        return taken;
+    double whole = atomic_load_explicit(&from->sum, memory_order_relaxed) +
+                   atomic_load_explicit(&from->compensation, memory_order_relaxed);
+    taken.sum = whole - from->taken_sum;
+    from->taken_sum = whole;
+    take_extremes(from, &taken);
     cells->taken += taken.values;
     return taken;
 }

@@ -1,4 +1,4 @@
-/* cells: sums of what a thread adds to counters and gauges, where all handlers of a group only sum.
+/* cells: sums of what a thread adds to counters, gauges and histograms, where all handlers of a group only sum.
  *
  * A thread has a cell of its own for each series. Adding to it takes no slot of the ring, no clock, and nothing
  * of the dispatcher, which reads the cells when an interval ends, or when somebody has to know: a flush, a
@@ -11,25 +11,56 @@
  * values the next reading has. So what was taken never exceeds what was added, and is equal to it if no call is
  * in progress.
  *
+ * Of a histogram the numbers of values in its buckets are what counts, each of them a release. Its smallest and
+ * its largest value are taken away by the reader. A value that is being added meanwhile can be among those, and
+ * is counted by the next reading: which value belongs to which reading may differ by that one.
+ *
  * Cells are never freed. Their memory is zeroed in a forked child (MADV_WIPEONFORK), as struct wr_cells is; the
  * child makes new ones. */
 #ifndef WR_CELLS_H
 #define WR_CELLS_H
 
+#include <float.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/handler.h>
+
+#include "summary/buckets.h"
+#include "summary/neumaier.h"
 #include "text/common.h"
 
 enum { WR_CELLS_CHUNKS = 16, WR_CELLS_FIRST_CHUNK = 1024 };
 
+/* Of a histogram. One with other bounds has another one. */
+struct wr_cell_buckets {
+    /* written when it is made */
+    struct wr_cell_buckets *older; /* of the same series */
+    const double *bounds;
+    uint32_t count; /* of the buckets: one more than there are bounds */
+    uint32_t bounds_check;
+    uint64_t *taken; /* under the round lock: of values */
+
+    /* written by the thread */
+    const weir_series *view; /* the latest one with these bounds; no one else reads it */
+    _Atomic double sum, compensation;
+    _Atomic double min, max; /* of what was not taken; infinite: there is none. The reader resets them */
+
+    /* under the round lock */
+    double taken_sum;
+    double taken_min, taken_max; /* with the latest reading that found some */
+
+    _Atomic uint64_t values[]; /* written by the thread: of each bucket alone */
+};
+
 struct wr_cell {
     /* written by the thread */
     WR_ALIGNED_LINE _Atomic uint64_t values;
-    _Atomic double sum, compensation; /* of increments: the sum is that of both */
+    _Atomic double sum, compensation;          /* of increments: the sum is that of both */
+    _Atomic(struct wr_cell_buckets *) buckets; /* the latest first; NULL: it was no histogram yet */
 
     /* written when it is opened */
     uint32_t series;
@@ -47,6 +78,8 @@ struct wr_cells {
     _Atomic(struct wr_cell *) first;         /* those that are open, the latest first */
     uint64_t taken;                          /* under the round lock: of the values */
     struct wr_cell *chunks[WR_CELLS_CHUNKS]; /* chunk n holds WR_CELLS_FIRST_CHUNK << n of them, by series */
+    char *room;                              /* for buckets */
+    size_t room_left;
 };
 
 /* [producer, in a call] Opens a series' cell, unless it is open. Returns false if out of memory. */
@@ -60,7 +93,7 @@ static inline struct wr_cell *wr_cells_place(const struct wr_cells *cells, uint3
     return first ? &first[series - ((1u << chunk) - 1) * WR_CELLS_FIRST_CHUNK] : NULL;
 }
 
-/* [producer, in a call] Adds one value, with an increment of the sum that is not negative. Returns false, and
+/* [producer, in a call] Adds one value, with an increment of the sum that is at least 0. Returns false, and
  * has done nothing, if there is no cell yet, or if the sum would not be finite. */
 static inline bool wr_cells_add(struct wr_cells *cells, uint32_t series, double increment)
 {
@@ -70,7 +103,7 @@ static inline bool wr_cells_add(struct wr_cells *cells, uint32_t series, double 
     double sum = atomic_load_explicit(&cell->sum, memory_order_relaxed);
     double compensation = atomic_load_explicit(&cell->compensation, memory_order_relaxed);
     double after = sum + increment;
-    if (WR_UNLIKELY(!isfinite(after)))
+    if (WR_UNLIKELY(!(after <= DBL_MAX)))
         return false;
     /* as in neumaier.h, with less to ask for where nothing is negative */
     compensation += sum < increment ? (increment - after) + sum : (sum - after) + increment;
@@ -84,14 +117,75 @@ static inline bool wr_cells_add(struct wr_cells *cells, uint32_t series, double 
     return true;
 }
 
+/* [producer, in a call] The same for a histogram. view: of the series. */
+bool wr_cells_open_buckets(struct wr_cells *cells, uint32_t series, const weir_series *view);
+
+/* Both only where the value is beyond the others: no more often than log(n) times for n values in any order. */
+static inline void wr_cell_lower(_Atomic double *min, double value)
+{
+    double before = atomic_load_explicit(min, memory_order_relaxed);
+    while (WR_UNLIKELY(value < before) &&
+           !atomic_compare_exchange_weak_explicit(min, &before, value, memory_order_relaxed,
+                                                  memory_order_relaxed)) {
+    }
+}
+
+static inline void wr_cell_raise(_Atomic double *max, double value)
+{
+    double before = atomic_load_explicit(max, memory_order_relaxed);
+    while (WR_UNLIKELY(value > before) &&
+           !atomic_compare_exchange_weak_explicit(max, &before, value, memory_order_relaxed,
+                                                  memory_order_relaxed)) {
+    }
+}
+
+/* [producer, in a call] Adds one finite value of a histogram. Returns false, and has done nothing, if there are
+ * no buckets of this view yet, or if the sum would not be finite. */
+WR_ALWAYS_INLINE bool wr_cells_add_to_buckets(struct wr_cells *cells, uint32_t series, const weir_series *view,
+                                              double value)
+{
+    const struct wr_cell *cell = wr_cells_place(cells, series);
+    struct wr_cell_buckets *to = cell ? atomic_load_explicit(&cell->buckets, memory_order_relaxed) : NULL;
+    while (WR_UNLIKELY(to && to->view != view))
+        to = to->older;
+    if (WR_UNLIKELY(!to))
+        return false;
+    double sum = atomic_load_explicit(&to->sum, memory_order_relaxed);
+    double compensation = atomic_load_explicit(&to->compensation, memory_order_relaxed);
+    wr_neumaier_add(&sum, &compensation, value);
+    if (WR_UNLIKELY(!isfinite(sum)))
+        return false;
+    uint64_t all = atomic_load_explicit(&cells->values, memory_order_relaxed);
+    atomic_store_explicit(&cells->values, all + 1, memory_order_relaxed);
+    atomic_store_explicit(&to->sum, sum, memory_order_relaxed);
+    atomic_store_explicit(&to->compensation, compensation, memory_order_relaxed);
+    wr_cell_lower(&to->min, value);
+    wr_cell_raise(&to->max, value);
+    _Atomic uint64_t *bucket = &to->values[wr_buckets_find(to->bounds, to->count - 1, value)];
+    uint64_t values = atomic_load_explicit(bucket, memory_order_relaxed);
+    /* release: pairs with the acquire in wr_cell_take_buckets */
+    atomic_store_explicit(bucket, values + 1, memory_order_release);
+    return true;
+}
+
 /* What was added to a cell since it was read last. */
 struct wr_cell_taken {
     uint64_t values;
     double sum;
+
+    /* of a histogram */
+    const uint64_t *buckets; /* NULL: it is none */
+    const double *bounds;
+    size_t bucket_count;
+    uint32_t bounds_check;
+    double min, max;
 };
 
-/* [dispatcher's round] */
+/* [dispatcher's round] Of increments, or of a gauge's values. */
 struct wr_cell_taken wr_cell_take(struct wr_cells *cells, struct wr_cell *cell);
+
+/* [dispatcher's round] Of a histogram. room: for WR_BUCKETS_MOST numbers, which the result refers to. */
+struct wr_cell_taken wr_cell_take_buckets(struct wr_cells *cells, struct wr_cell_buckets *from, uint64_t *room);
 
 /* [dispatcher's round] Whether there are values that were not taken. */
 static inline bool wr_cells_have_values(const struct wr_cells *cells)

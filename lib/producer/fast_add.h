@@ -106,7 +106,7 @@ WR_ALWAYS_INLINE bool wr_fast_add_open(struct wr_producer *producer, struct weir
     return true;
 }
 
-/* Whether all handlers of the group only sum, so that values of some instruments are for cells. */
+/* Whether all handlers of the group only sum, so that values of the metric's instrument are for cells. */
 static inline bool wr_fast_add_is_summed(const struct weir_metric *metric)
 {
     /* acquire: pairs with the release in set_instrument of registry.c: a call that finds the gate of series

@@ -13,14 +13,17 @@ static enum wr_gate typed(enum wr_gate gate)
     switch (gate) {
     case WR_GATE_OPEN: return WR_GATE_TYPED;
     case WR_GATE_OPEN_UNTIMED: return WR_GATE_TYPED_UNTIMED;
+    case WR_GATE_OPEN_RANKED: return WR_GATE_TYPED_RANKED;
     default: return gate;
     }
 }
 
 void wr_gate_set(struct wr_group *group, enum wr_gate gate)
 {
-    uint32_t before = atomic_exchange(&group->gate, gate);
-    atomic_store_explicit(&group->typed_gate, typed(gate), memory_order_relaxed);
+    enum wr_gate unranked = gate == WR_GATE_OPEN_RANKED ? WR_GATE_OPEN_UNTIMED : gate;
+    uint32_t before = atomic_exchange(&group->gate, unranked);
+    atomic_store_explicit(&group->typed_gate, typed(unranked), memory_order_relaxed);
+    atomic_store_explicit(&group->histogram_gate, typed(gate), memory_order_relaxed);
     if (before == WR_GATE_WAIT && gate != WR_GATE_WAIT && atomic_load(&group->waiters))
         wr_futex_wake(&group->gate, INT_MAX);
 }

@@ -235,16 +235,24 @@ static bool keep_level(struct wr_registry *registry, const struct weir_metric *m
     return view->level || view->series.instrument != WEIR_GAUGE;
 }
 
+static _Atomic uint32_t *gate_of(struct wr_group *group, enum weir_instrument instrument)
+{
+    switch (instrument) {
+    case WEIR_VALUE: return &group->gate;
+    case WEIR_HISTOGRAM: return &group->histogram_gate;
+    default: return &group->typed_gate;
+    }
+}
+
 /* How calls treat the series from now on; a call that is running may still treat it as before. */
 static void set_instrument(struct weir_metric *metric, enum weir_instrument instrument)
 {
-    struct wr_group *group = metric->stream->group;
     if (metric->flags & WEIR_SAMPLE_CUMULATIVE)
         instrument = WEIR_VALUE; /* a total is not an increment */
     /* release: a call that sees the instrument finds the level in the view */
     atomic_store_explicit(&metric->instrument, (uint8_t)instrument, memory_order_release);
     /* release: a call that finds this gate finds the instrument */
-    atomic_store_explicit(&metric->gate, instrument ? &group->typed_gate : &group->gate, memory_order_release);
+    atomic_store_explicit(&metric->gate, gate_of(metric->stream->group, instrument), memory_order_release);
 }
 
 bool wr_registry_set_view(struct wr_registry *registry, struct weir_metric *metric,
@@ -371,6 +379,7 @@ void wr_registry_after_fork(struct wr_registry *registry)
     for (; group; group = group->next) {
         atomic_store_explicit(&group->gate, WR_GATE_COLD, memory_order_relaxed);
         atomic_store_explicit(&group->typed_gate, WR_GATE_COLD, memory_order_relaxed);
+        atomic_store_explicit(&group->histogram_gate, WR_GATE_COLD, memory_order_relaxed);
         atomic_store_explicit(&group->held, false, memory_order_relaxed);
         atomic_store_explicit(&group->waiters, 0, memory_order_relaxed);
         atomic_store_explicit(&group->unrouted, 0, memory_order_relaxed);

@@ -38,6 +38,11 @@ enum wr_gate {
     WR_GATE_UNTIMED = 8,
     WR_GATE_OPEN_UNTIMED = WR_GATE_OPEN | WR_GATE_UNTIMED,
     WR_GATE_TYPED_UNTIMED = WR_GATE_TYPED | WR_GATE_UNTIMED,
+
+    /* the same where a handler wants percentiles of histograms, so that their values are for the ring */
+    WR_GATE_RANKED = 16,
+    WR_GATE_OPEN_RANKED = WR_GATE_OPEN_UNTIMED | WR_GATE_RANKED,   /* only for wr_gate_set */
+    WR_GATE_TYPED_RANKED = WR_GATE_TYPED_UNTIMED | WR_GATE_RANKED, /* only in histogram_gate */
 };
 
 struct wr_meaning;
@@ -47,10 +52,11 @@ enum { WR_STREAM_KINDS = 2 };
 
 struct wr_group {
     struct wr_hash_entry entry;
-    _Atomic uint32_t gate;       /* enum wr_gate */
-    _Atomic uint32_t typed_gate; /* the same, but TYPED in place of OPEN: for series with an instrument */
-    _Atomic uint32_t waiters;    /* producers that may sleep on gate */
-    _Atomic bool held;           /* what sources add waits, whatever the gate says */
+    _Atomic uint32_t gate;           /* enum wr_gate */
+    _Atomic uint32_t typed_gate;     /* the same, but TYPED in place of OPEN: for series with an instrument */
+    _Atomic uint32_t histogram_gate; /* as typed_gate: for histograms */
+    _Atomic uint32_t waiters;        /* producers that may sleep on gate */
+    _Atomic bool held;               /* what sources add waits, whatever the gate says */
     uint32_t length;
     uint32_t route;              /* of the router; this and the next field are protected by the round lock */
     struct wr_group *route_next; /* the next group of the same route */
@@ -82,7 +88,7 @@ struct wr_refused_stream {
 
 struct weir_metric {
     struct wr_hash_entry entry;
-    /* the group's gate or typed_gate, depending on the instrument; atomic, since a declaration changes it */
+    /* that of the group's gates which the instrument has; atomic, since a declaration changes it */
     _Atomic(_Atomic uint32_t *) gate;
     struct weir_stream *stream;
     union {

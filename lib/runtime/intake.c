@@ -585,7 +585,8 @@ WR_ALWAYS_INLINE bool add_checked(struct wr_producer *producer, struct weir_metr
     uint32_t state = atomic_load_explicit(&producer->state, memory_order_relaxed);
     uint32_t timeless = gate | WR_GATE_UNTIMED;
     bool is_let_through = (state == WR_PRODUCER_READY || state == WR_PRODUCER_CLOCKED) &&
-                          (timeless == WR_GATE_OPEN_UNTIMED || timeless == WR_GATE_TYPED_UNTIMED) &&
+                          (timeless == WR_GATE_OPEN_UNTIMED || timeless == WR_GATE_TYPED_UNTIMED ||
+                           timeless == WR_GATE_TYPED_RANKED) &&
                           wr_ring_has_room(&producer->ring, position, 1);
     if (WR_UNLIKELY(!is_let_through || !wr_typed_accepts(instrument, value))) {
         wr_fast_add_end(producer);
@@ -604,34 +605,59 @@ WR_ALWAYS_INLINE bool add_checked(struct wr_producer *producer, struct weir_metr
 
 /* ---- Values that are summed here ---- */
 
-WR_NEVER_INLINE static bool add_to_new_cell(struct wr_producer *producer, uint32_t series, double increment)
+/* Each returns false if the value is for add_checked, which the caller calls then: it is not added. */
+
+static inline bool may_sum(const struct wr_producer *producer)
 {
-    if (!wr_cells_open(&producer->cells, series) || !wr_cells_add(&producer->cells, series, increment))
+    uint32_t state = atomic_load_explicit(&producer->state, memory_order_relaxed);
+    return state == WR_PRODUCER_READY || state == WR_PRODUCER_CLOCKED;
+}
+
+/* Adds one value of a counter or gauge to the thread's cell, if there is one, and ends the call. A level is in
+ * one word of the process, so that only the number of its values is summed. sets_level: as add_checked has it.
+ */
+WR_ALWAYS_INLINE bool add_to_cell(struct wr_producer *producer, const struct weir_metric *metric,
+                                  uint8_t instrument, struct wr_value value, bool sets_level)
+{
+    double number = wr_typed_double(value);
+    bool is_gauge = instrument == WEIR_GAUGE;
+    bool is_summed = is_gauge ? isfinite(number) : instrument == WEIR_COUNTER && number >= 0;
+    if (WR_UNLIKELY(!is_summed || !may_sum(producer)))
+        return false;
+    if (sets_level && is_gauge) /* before it counts: who finds the number finds a level */
+        wr_typed_set_level(metric, number);
+    if (WR_UNLIKELY(!wr_cells_add(&producer->cells, metric->series, is_gauge ? 0 : number)))
         return false;
     wr_fast_add_end(producer);
     return true;
 }
 
-/* Adds one value of a counter or gauge to the thread's cell, and ends the call. A level is in one word of the
- * process, so that only the number of its values is summed. sets_level: as add_checked has it. Returns false if
- * it is for add_checked. */
-WR_ALWAYS_INLINE bool add_to_cell(struct wr_producer *producer, struct weir_metric *metric,
-                                  struct wr_value value, bool sets_level)
+/* The same for a histogram. */
+WR_ALWAYS_INLINE bool add_to_buckets(struct wr_producer *producer, const struct weir_metric *metric,
+                                     struct wr_value value)
 {
-    /* acquire: as in add_checked */
-    uint8_t instrument = atomic_load_explicit(&metric->instrument, memory_order_acquire);
-    uint32_t state = atomic_load_explicit(&producer->state, memory_order_relaxed);
-    double number = wr_typed_double(value), increment = instrument == WEIR_GAUGE ? 0 : number;
-    bool is_let_through = state == WR_PRODUCER_READY || state == WR_PRODUCER_CLOCKED;
-    bool is_summed = instrument == WEIR_COUNTER || instrument == WEIR_GAUGE;
-    if (WR_UNLIKELY(!is_let_through || !is_summed || !wr_typed_accepts(instrument, value) || !isfinite(number)))
+    double number = wr_typed_double(value);
+    /* acquire: pairs with the release of wr_registry_set_view */
+    const weir_series *view = atomic_load_explicit(&metric->view, memory_order_acquire);
+    if (WR_UNLIKELY(!isfinite(number) || !may_sum(producer) ||
+                    !wr_cells_add_to_buckets(&producer->cells, metric->series, view, number)))
         return false;
-    if (sets_level && instrument == WEIR_GAUGE)
-        wr_typed_set_level(metric, number);
-    if (WR_UNLIKELY(!wr_cells_add(&producer->cells, metric->series, increment)))
-        return add_to_new_cell(producer, metric->series, increment);
     wr_fast_add_end(producer);
     return true;
+}
+
+/* Makes the place in the thread's cells, and adds. */
+WR_NEVER_INLINE static bool add_first(struct wr_producer *producer, const struct weir_metric *metric,
+                                      uint8_t instrument, struct wr_value value, bool sets_level)
+{
+    struct wr_cells *cells = &producer->cells;
+    if (!may_sum(producer))
+        return false;
+    if (instrument != WEIR_HISTOGRAM)
+        return wr_cells_open(cells, metric->series) &&
+               add_to_cell(producer, metric, instrument, value, sets_level);
+    const weir_series *view = atomic_load_explicit(&metric->view, memory_order_acquire);
+    return wr_cells_open_buckets(cells, metric->series, view) && add_to_buckets(producer, metric, value);
 }
 
 /* Functions of their own, so that the choice between them saves no registers. */
@@ -641,10 +667,30 @@ WR_NEVER_INLINE static int add_in_ring(struct wr_producer *producer, struct weir
     return WR_LIKELY(add_checked(producer, metric, value, true)) ? 0 : wr_intake_add_slow(metric, value);
 }
 
+WR_NEVER_INLINE static int add_first_or_in_ring(struct wr_producer *producer, struct weir_metric *metric,
+                                                uint8_t instrument, struct wr_value value)
+{
+    return add_first(producer, metric, instrument, value, true) ? 0 : add_in_ring(producer, metric, value);
+}
+
+WR_NEVER_INLINE static int add_measure(struct wr_producer *producer, struct weir_metric *metric,
+                                       struct wr_value value)
+{
+    return WR_LIKELY(add_to_buckets(producer, metric, value))
+               ? 0
+               : add_first_or_in_ring(producer, metric, WEIR_HISTOGRAM, value);
+}
+
 WR_NEVER_INLINE static int add_summed(struct wr_producer *producer, struct weir_metric *metric,
                                       struct wr_value value)
 {
-    return WR_LIKELY(add_to_cell(producer, metric, value, true)) ? 0 : add_in_ring(producer, metric, value);
+    /* acquire: as in add_checked */
+    uint8_t instrument = atomic_load_explicit(&metric->instrument, memory_order_acquire);
+    if (instrument == WEIR_HISTOGRAM)
+        return add_measure(producer, metric, value);
+    return WR_LIKELY(add_to_cell(producer, metric, instrument, value, true))
+               ? 0
+               : add_first_or_in_ring(producer, metric, instrument, value);
 }
 
 int wr_intake_add_checked(struct wr_producer *producer, struct weir_metric *metric, struct wr_value value)
@@ -668,7 +714,9 @@ int wr_intake_change(struct weir_metric *metric, double change)
     struct wr_producer *producer = wr_producer_mine;
     if (WR_LIKELY(!wr_fast_add_is_busy(producer))) {
         wr_fast_add_begin(producer);
-        bool is_added = wr_fast_add_is_summed(metric) && add_to_cell(producer, metric, level, false);
+        bool is_added =
+            wr_fast_add_is_summed(metric) && (add_to_cell(producer, metric, WEIR_GAUGE, level, false) ||
+                                              add_first(producer, metric, WEIR_GAUGE, level, false));
         if (WR_LIKELY(is_added || add_checked(producer, metric, level, false)))
             return 0;
     }

@@ -170,6 +170,8 @@ enum wr_sketch_result wr_sketch_add_many(struct wr_sketch *sketch, double value,
 {
     if (WR_UNLIKELY(!isfinite(value)))
         return WR_SKETCH_NOT_FINITE;
+    if (WR_UNLIKELY(!count))
+        return WR_SKETCH_OK;
     int32_t key = wr_sketch_key(value);
     uint32_t at = guess(sketch, key);
     if (at == sketch->bins) {

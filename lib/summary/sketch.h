@@ -56,7 +56,7 @@ void wr_sketch_clear(struct wr_sketch *sketch);
 /* Adds a value. Allocates only when bins are added. Unless the result is WR_SKETCH_OK, nothing has changed. */
 enum wr_sketch_result wr_sketch_add(struct wr_sketch *sketch, double value);
 
-/* The same for a value that came `count` times. */
+/* The same for a value that came `count` times, 0 of them included. */
 enum wr_sketch_result wr_sketch_add_many(struct wr_sketch *sketch, double value, uint64_t count);
 
 /* Adds all values of `from`, which may be the same sketch. Returns false if out of memory; then nothing has

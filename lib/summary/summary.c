@@ -98,7 +98,7 @@ static void get_numbers(struct wr_summary *summary, struct wr_bytes *bytes)
     summary->total_count = wr_bytes_get_number(bytes);
     summary->total_sum = wr_bytes_get_double(bytes);
     summary->bucket_count = wr_bytes_get_number(bytes);
-    if (summary->bucket_count > WR_SUMMARY_BUCKETS)
+    if (summary->bucket_count > WR_BUCKETS_MOST)
         wr_bytes_refuse(bytes, "too many buckets");
     summary->bounds_check = (uint32_t)wr_bytes_get_number(bytes);
 }

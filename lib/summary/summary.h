@@ -10,16 +10,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "summary/buckets.h"
 #include "summary/sketch_code.h"
 
 struct wr_buffer;
 struct wr_error;
 
-enum { WR_SUMMARY_BUCKETS = 201 };
-
 /* The longest text: thirteen numbers, two for each bucket and the sketch, as base64. */
 enum {
-    WR_SUMMARY_BYTES = 13 * 10 + 2 * 10 * WR_SUMMARY_BUCKETS + WR_SKETCH_CODE_MAX,
+    WR_SUMMARY_BYTES = 13 * 10 + 2 * 10 * WR_BUCKETS_MOST + WR_SKETCH_CODE_MAX,
     WR_SUMMARY_TEXT = WR_SUMMARY_BYTES / 3 * 4 + 4
 };
 
@@ -40,7 +39,7 @@ struct wr_summary {
 
 /* Memory that wr_summary_read uses. */
 struct wr_summary_room {
-    uint64_t buckets[WR_SUMMARY_BUCKETS], total_buckets[WR_SUMMARY_BUCKETS];
+    uint64_t buckets[WR_BUCKETS_MOST], total_buckets[WR_BUCKETS_MOST];
     unsigned char bytes[WR_SUMMARY_BYTES];
 };
 

@@ -185,7 +185,7 @@ Test(aggregate, a_value_is_delivered_in_parts)
     expect("latency.p99", 7);
 }
 
-Test(aggregate, a_histogram_has_totals_for_its_buckets)
+static void check_histogram(void)
 {
     static const double bounds[] = {1, 10};
     weir_metric *size = weir_get_histogram(stream, "size", bounds, 2);
@@ -202,18 +202,95 @@ Test(aggregate, a_histogram_has_totals_for_its_buckets)
     deliver();
     expect_total("size.count", 21);
     expect("size.min", 100);
+    expect("size.max", 100);
     cr_assert_eq(find("size.bucket", "le=+Inf")->value, 21);
     deliver();
     expect_total("size.count", 21);
+    weir_metric_add(size, -1e9);
+    weir_metric_add_int(size, 10);
+    weir_metric_add(size, 0.25);
+    deliver();
+    expect("size.min", -1e9);
+    expect("size.max", 10);
+    expect_total("size.sum", 290 - 1e9 + 10.25);
+    cr_assert_eq(find("size.bucket", "le=1")->value, 4);
+    cr_assert_eq(find("size.bucket", "le=10")->value, 14);
+    cr_assert_neq(weir_metric_add(size, NAN), 0);
+    cr_assert_neq(weir_metric_add(size, INFINITY), 0);
+    deliver();
+    expect_total("size.count", 24);
 }
 
-Test(aggregate, buckets_that_are_declared_anew_begin_with_totals_of_0)
+Test(aggregate, a_histogram_has_totals_for_its_buckets)
 {
-    static const char first[] =
-        "{\"metrics\": {\"app\": {\"size\": {\"instrument\": \"histogram\", \"buckets\": [1, "
-        "10]}}}, \"handlers\": {\"capture\": {\"type\": \"capture\", \"aggregate\": \"1h\"}}, "
+    check_histogram();
+    cr_assert(find("size.p50", ""));
+}
+
+/* Its values are summed by the calls. */
+Test(aggregate, without_percentiles_a_histogram_is_the_same_otherwise)
+{
+    configure("{\"aggregate\": \"1d\", \"percentiles\": []}");
+    check_histogram();
+    cr_assert_null(find("size.p50", ""));
+}
+
+static void *observe(void *metric)
+{
+    for (int i = 0; i < 1000; i++)
+        weir_metric_add(metric, i % 20);
+    return NULL;
+}
+
+/* What a thread has added stays when it ends. */
+Test(aggregate, a_histogram_has_the_values_of_all_threads)
+{
+    static const double bounds[] = {4, 9, 14};
+    pthread_t threads[4];
+    configure("{\"aggregate\": \"1d\", \"percentiles\": []}");
+    weir_metric *size = weir_get_histogram(stream, "size", bounds, 3);
+    for (int turn = 1; turn <= 3; turn++) {
+        for (int i = 0; i < 4; i++)
+            cr_assert_eq(pthread_create(&threads[i], NULL, observe, size), 0);
+        for (int i = 0; i < 4; i++)
+            pthread_join(threads[i], NULL);
+        deliver();
+        expect_total("size.count", 4000 * turn);
+        expect_total("size.sum", 4000 * turn * 9.5);
+        cr_assert_eq(find("size.bucket", "le=4")->value, 1000 * turn);
+        cr_assert_eq(find("size.bucket", "le=14")->value, 3000 * turn);
+        expect("size.min", 0);
+        expect("size.max", 19);
+    }
+}
+
+/* A percentile that is wanted from now on is of the values from then on. */
+Test(aggregate, a_histogram_goes_on_when_percentiles_are_wanted_and_no_longer)
+{
+    static const double bounds[] = {10, 1000};
+    weir_metric *size = weir_get_histogram(stream, "size", bounds, 2);
+    for (int turn = 1; turn <= 4; turn++) {
+        configure(turn % 2 ? "{\"aggregate\": \"1d\", \"percentiles\": []}"
+                           : "{\"aggregate\": \"1d\", \"percentiles\": [50]}");
+        for (int i = 1; i <= 100; i++)
+            weir_metric_add(size, i);
+        deliver();
+        expect_total("size.count", 100 * turn);
+        cr_assert_eq(find("size.bucket", "le=10")->value, 10 * turn);
+        if (turn % 2 == 0)
+            expect_near("size.p50", 50);
+        cr_assert_eq(find("size.p50", "") != NULL, turn > 1);
+    }
+}
+
+static void check_other_buckets(const char *percentiles)
+{
+    static const char pattern[] =
+        "{\"metrics\": {\"app\": {\"size\": {\"instrument\": \"histogram\", \"buckets\": [1, 10]}}}, "
+        "\"handlers\": {\"capture\": {\"type\": \"capture\", \"aggregate\": \"1h\", \"percentiles\": %s}}, "
         "\"groups\": {\"*\": \"capture\"}}";
-    char second[sizeof first];
+    char first[400], second[sizeof first];
+    snprintf(first, sizeof first, pattern, percentiles);
     memcpy(second, first, sizeof first);
     memcpy(strstr(second, "10]"), "20]", 3);
     cr_assert_eq(weir_configure_text(first, strlen(first)), 0, "%s", weir_last_error());
@@ -229,6 +306,23 @@ Test(aggregate, buckets_that_are_declared_anew_begin_with_totals_of_0)
     cr_assert_eq(find("size.bucket", "le=20")->value, 1);
     cr_assert_eq(find("size.bucket", "le=+Inf")->value, 1);
     expect_total("size.count", 1);
+    cr_assert_eq(weir_configure_text(first, strlen(first)), 0, "%s", weir_last_error());
+    deliver();
+    weir_add_value(stream, "size", 7);
+    deliver();
+    cr_assert_eq(find("size.bucket", "le=10")->value, 1);
+    cr_assert_eq(find("size.bucket", "le=1")->value, 0);
+    expect_total("size.count", 1);
+}
+
+Test(aggregate, buckets_that_are_declared_anew_begin_with_totals_of_0)
+{
+    check_other_buckets("[50]");
+}
+
+Test(aggregate, so_do_they_without_percentiles)
+{
+    check_other_buckets("[]");
 }
 
 Test(aggregate, the_parts_of_a_histogram_keep_its_unit_and_its_totals_its_instrument)

@@ -1,6 +1,6 @@
-/* summed: threads add to counters and gauges, summed by themselves or not, while the configuration changes
- * between handlers that sum, that take single values, and both, while children are forked, and until a shutdown
- * refuses them: each increment that was taken arrives once. */
+/* summed: threads add to counters, gauges and histograms, summed by themselves or not, while the configuration
+ * changes between handlers that sum, that take single values, and both, while children are forked, and until a
+ * shutdown refuses them: each increment that was taken arrives once. */
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,13 +14,14 @@
 #include "../support/plain.h"
 
 enum { THREADS = 4, TURNS = 60, SERIES = 20, FORK_EACH = 6, CHILD_VALUES = 100 };
+enum { MOST = 99 }; /* the largest measure */
 
-static _Atomic uint64_t added, gauged;
+static _Atomic uint64_t added, gauged, measured;
 static _Atomic uint64_t quarters; /* what was added to counters */
 
 /* by instances of one type, which may run at the same time */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t arrived, gauges_arrived;
+static uint64_t arrived, gauges_arrived, measures_arrived;
 static double sum; /* of counters */
 
 /* ---- The destination ------------------------------------------------------------------------- */
@@ -31,8 +32,21 @@ static void count(const weir_series *series, uint64_t values, double all)
         gauges_arrived += values;
         return;
     }
+    if (series->name[0] == 'h') {
+        measures_arrived += values;
+        return;
+    }
     arrived += values;
     sum += all;
+}
+
+static void check_buckets(const weir_summary *summary)
+{
+    uint64_t values = 0;
+    for (size_t i = 0; i < summary->bucket_count; i++)
+        values += summary->buckets[i];
+    PLAIN_CHECK(!summary->bucket_count || values == summary->count, "the buckets have all values");
+    PLAIN_CHECK(!summary->bucket_count || !values || (summary->min >= 0 && summary->max <= MOST));
 }
 
 static void *create(const weir_host *host, const void *options)
@@ -53,6 +67,7 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
         if (sample->kind == WEIR_KIND_SUMMARY) {
             PLAIN_CHECK(summaries->read(host, batch, sample, &summary));
             count(series, summary.count, summary.sum);
+            check_buckets(&summary);
         } else {
             count(series, 1, sample->value.f64);
         }
@@ -92,13 +107,14 @@ static void *add(void *number)
     weir_metric *counters[SERIES];
     weir_stream *stream = weir_get_stream("summed");
     weir_metric *gauge = weir_get_gauge(stream, "gauge");
+    weir_metric *histogram = weir_get_histogram(stream, "histogram", NULL, 0);
     for (int i = 0; i < SERIES; i++) {
         char name[32];
         snprintf(name, sizeof name, "counter%d", i);
         counters[i] = weir_get_counter(stream, name);
     }
     for (bool is_open = true; is_open;) {
-        uint64_t steps = 0, increments = 0, levels = 0;
+        uint64_t steps = 0, increments = 0, levels = 0, measures = 0;
         for (int i = 0; is_open && i < 100; i++) {
             uint32_t step = plain_draw(&state, 8);
             is_open = weir_metric_add(counters[plain_draw(&state, SERIES)], step / 4.0) == 0;
@@ -107,6 +123,9 @@ static void *add(void *number)
         }
         levels += weir_metric_add(gauge, (double)steps) == 0;
         levels += weir_metric_change(gauge, -1) == 0;
+        for (int i = 0; i < 100; i++)
+            measures += weir_metric_add(histogram, plain_draw(&state, MOST + 1)) == 0;
+        atomic_fetch_add(&measured, measures);
         atomic_fetch_add(&added, increments);
         atomic_fetch_add(&gauged, levels);
         atomic_fetch_add(&quarters, steps);
@@ -117,9 +136,10 @@ static void *add(void *number)
 static void configure(int turn)
 {
     static const char *const handlers[] = {
-        "\"a\":{\"type\":\"counting\",\"aggregate\":\"10ms\"}",
+        "\"a\":{\"type\":\"counting\",\"aggregate\":\"10ms\",\"percentiles\":[]}",
         "\"a\":{\"type\":\"counting\",\"block_timeout\":\"1h\"}",
-        "\"a\":{\"type\":\"counting\",\"aggregate\":\"1h\"},\"b\":{\"type\":\"null\",\"aggregate\":\"11ms\"}",
+        "\"a\":{\"type\":\"counting\",\"aggregate\":\"1h\",\"percentiles\":[]},"
+        "\"b\":{\"type\":\"null\",\"aggregate\":\"11ms\",\"percentiles\":[]}",
         "\"a\":{\"type\":\"counting\",\"aggregate\":\"10ms\"},\"b\":{\"type\":\"null\",\"block_timeout\":"
         "\"1h\"}",
         "\"c\":{\"type\":\"counting\",\"aggregate\":\"1h\"}",
@@ -144,14 +164,17 @@ static void fork_child(void)
     pid_t child = fork();
     if (child == 0) {
         weir_metric *counter = weir_get_counter(weir_get_stream("summed"), "counter0");
+        weir_metric *histogram = weir_get_histogram(weir_get_stream("summed"), "histogram", NULL, 0);
         pthread_mutex_init(&lock, NULL);
-        arrived = 0;
-        for (int i = 0; i < CHILD_VALUES; i++)
+        arrived = measures_arrived = 0;
+        for (int i = 0; i < CHILD_VALUES; i++) {
             PLAIN_CHECK(weir_metric_add(counter, 1) == 0);
+            PLAIN_CHECK(weir_metric_add(histogram, 1) == 0);
+        }
         PLAIN_CHECK(weir_flush(-1) == 0);
         PLAIN_CHECK(weir_get_stats(&process, sizeof process) == 0);
-        PLAIN_CHECK(process.added == CHILD_VALUES && ledger_is_taken(&process), "the child's ledger");
-        PLAIN_CHECK(arrived == CHILD_VALUES, "what arrived in the child");
+        PLAIN_CHECK(process.added == 2 * CHILD_VALUES && ledger_is_taken(&process), "the child's ledger");
+        PLAIN_CHECK(arrived == CHILD_VALUES && measures_arrived == CHILD_VALUES, "what arrived in the child");
         _exit(0);
     }
     int status = 0;
@@ -184,8 +207,9 @@ int main(void)
     fprintf(stderr,
             "%" PRIu64 " increments, %" PRIu64 " arrived: %g, %.3f; %" PRIu64 " and %" PRIu64 " of gauges\n",
             added, arrived, (double)quarters / 4, sum, gauged, gauges_arrived);
-    PLAIN_CHECK(process.added == added + gauged && process.unrouted == 0);
-    PLAIN_CHECK(added > 0 && arrived == added && gauges_arrived == gauged);
+    fprintf(stderr, "%" PRIu64 " measures, %" PRIu64 " arrived\n", measured, measures_arrived);
+    PLAIN_CHECK(process.added == added + gauged + measured && process.unrouted == 0);
+    PLAIN_CHECK(added > 0 && arrived == added && gauges_arrived == gauged && measures_arrived == measured);
     /* what was added while a route changed arrives as values of equal size, whose sum is rounded */
     PLAIN_CHECK(fabs(sum - (double)quarters / 4) < 0.125);
     return 0;

@@ -9,6 +9,7 @@
 #include "registry/family.h"
 #include "registry/series.h"
 #include "registry/stream.h"
+#include "summary/buckets.h"
 #include "summary/summary.h"
 #include "text/error.h"
 
@@ -57,9 +58,9 @@ static enum wr_summed add(const struct weir_metric *metric, double value)
     return wr_summer_add(summer, &summing, &sample);
 }
 
-/* Ends the interval, and reads the only summary, which is the test's to free by wr_sketch_fini. Returns false
- * if there is none. */
-static bool end(struct wr_summary *summary)
+/* Ends the interval, and reads the only summary, whose sketch is the test's to free. Returns false if there is
+ * none. */
+static bool end_with_sketch(struct wr_summary *summary)
 {
     static struct wr_summary_room room;
     struct wr_segment *segment = wr_summer_end(summer, &summing, &pool, 0, false);
@@ -70,8 +71,15 @@ static bool end(struct wr_summary *summary)
     cr_assert(wr_summary_read(summary, &room, wr_segment_texts(segment)[segment->samples[0].note], &error),
               "%s", error.text);
     wr_segment_drop(segment);
-    wr_sketch_fini(&summary->sketch);
     return true;
+}
+
+static bool end(struct wr_summary *summary)
+{
+    bool is_there = end_with_sketch(summary);
+    if (is_there)
+        wr_sketch_fini(&summary->sketch);
+    return is_there;
 }
 
 Test(summer, a_gauge_has_its_level_in_whatever_order_its_changes_are_read)
@@ -188,6 +196,99 @@ Test(summer, what_would_make_a_sum_infinite_is_not_added)
     cr_assert(summary.count == 2 && summary.sum == DBL_MAX && summary.total_sum == DBL_MAX);
     cr_assert_eq(add(counter, DBL_MAX), WR_SUMMED_NOT);
 }
+
+/* ---- What a thread has summed ----------------------------------------------------------------- */
+
+static const double bounds[] = {1, 10};
+
+/* What was taken of a cell of these bounds. */
+static struct wr_cell_taken taken_of(const uint64_t *buckets, double sum, double min, double max)
+{
+    return (struct wr_cell_taken){
+        .values = buckets[0] + buckets[1] + buckets[2],
+        .sum = sum,
+        .buckets = buckets,
+        .bounds = bounds,
+        .bucket_count = 3,
+        .bounds_check = wr_buckets_check(bounds, 2),
+        .min = min,
+        .max = max,
+    };
+}
+
+static struct weir_metric *declare_histogram(void)
+{
+    const weir_metric_spec spec = {
+        .size = sizeof spec, .instrument = WEIR_HISTOGRAM, .buckets = bounds, .bucket_count = 2};
+    cr_assert_eq(wr_family_declare(&registry, stream, "h", &spec, &error), 0);
+    return wr_series_get(&registry, stream, "h", 0, &error);
+}
+
+static void add_taken(const struct weir_metric *metric, const uint64_t *buckets, double sum, double min,
+                      double max)
+{
+    const struct wr_cell_taken taken = taken_of(buckets, sum, min, max);
+    cr_assert_eq(wr_summer_add_taken(summer, &summing, metric->series, &taken), WR_SUMMED);
+}
+
+/* Ends the interval. */
+static void check_summary(const uint64_t *buckets, double sum, double min, double max)
+{
+    struct wr_summary summary;
+    cr_assert(end_with_sketch(&summary));
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(summary.buckets[i], buckets[i], "bucket %d: %lu", i, summary.buckets[i]);
+    cr_assert_eq(summary.count, buckets[0] + buckets[1] + buckets[2]);
+    cr_assert_eq(summary.sketch.count, summary.count);
+    cr_assert_eq(summary.sum, sum, "%g", summary.sum);
+    cr_assert(summary.sketch.min == min && summary.sketch.max == max, "%g, %g", summary.sketch.min,
+              summary.sketch.max);
+    wr_sketch_fini(&summary.sketch);
+}
+
+Test(summer, the_values_of_a_histogram_may_come_by_their_buckets)
+{
+    struct weir_metric *histogram = declare_histogram();
+    struct wr_summary summary;
+    add_taken(histogram, (const uint64_t[]){2, 3, 1}, 63, -3, 50);
+    check_summary((const uint64_t[]){2, 3, 1}, 63, -3, 50);
+    add_taken(histogram, (const uint64_t[]){0, 1, 0}, 4, 4, 4);
+    check_summary((const uint64_t[]){0, 1, 0}, 4, 4, 4);
+    add_taken(histogram, (const uint64_t[]){0, 2, 0}, 9, 4, 5); /* of two threads, and by the ring */
+    add_taken(histogram, (const uint64_t[]){0, 0, 2}, 41, 20, 21);
+    cr_assert_eq(add(histogram, 0.5), WR_SUMMED);
+    check_summary((const uint64_t[]){1, 2, 2}, 50.5, 0.5, 21);
+    add_taken(histogram, (const uint64_t[]){100, 800, 100}, 6000, 0, 99);
+    cr_assert(end_with_sketch(&summary));
+    cr_assert_eq(summary.total_count, 1012);
+    cr_assert_eq(summary.total_buckets[2], 103);
+    cr_assert_float_eq(wr_sketch_quantile(&summary.sketch, 0.05), 1, 0.01);
+    cr_assert_float_eq(wr_sketch_quantile(&summary.sketch, 0.5), 10, 0.1);
+    cr_assert_float_eq(wr_sketch_quantile(&summary.sketch, 0.95), 99, 1);
+    wr_sketch_fini(&summary.sketch);
+}
+
+/* A value that was being added may be counted with the extremes of the values after it. */
+Test(summer, extremes_that_do_not_fit_the_buckets_lose_no_value)
+{
+    struct weir_metric *histogram = declare_histogram();
+    add_taken(histogram, (const uint64_t[]){3, 0, 0}, 2, 20, 30);
+    check_summary((const uint64_t[]){3, 0, 0}, 2, 20, 30);
+    add_taken(histogram, (const uint64_t[]){0, 0, 1}, 50, 2, 3);
+    check_summary((const uint64_t[]){0, 0, 1}, 50, 3, 3);
+}
+
+/* Those that were declared meanwhile. */
+Test(summer, values_of_other_buckets_are_of_equal_size)
+{
+    struct weir_metric *histogram = declare_histogram();
+    struct wr_cell_taken taken = taken_of((const uint64_t[]){2, 0, 2}, 60, 1, 29);
+    taken.bounds_check++;
+    cr_assert_eq(wr_summer_add_taken(summer, &summing, histogram->series, &taken), WR_SUMMED);
+    check_summary((const uint64_t[]){0, 0, 4}, 60, 15, 15);
+}
+
+/* ---- Times ------------------------------------------------------------------------------------ */
 
 Test(summer, times_follow_the_wall_clock_back)
 {

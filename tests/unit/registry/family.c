@@ -294,6 +294,32 @@ Test(family, a_level_that_was_not_set_changes_from_0_and_none_becomes_infinite)
     cr_assert_eq(level, DBL_MAX);
 }
 
+static void expect_gates(enum wr_gate plain, enum wr_gate typed, enum wr_gate histogram)
+{
+    cr_assert_eq(stream->group->gate, plain);
+    cr_assert_eq(stream->group->typed_gate, typed);
+    cr_assert_eq(stream->group->histogram_gate, histogram);
+}
+
+Test(family, histograms_have_a_gate_of_their_own_since_percentiles_may_be_wanted_of_them)
+{
+    wr_gate_set(stream->group, WR_GATE_OPEN_UNTIMED);
+    expect_gates(WR_GATE_OPEN_UNTIMED, WR_GATE_TYPED_UNTIMED, WR_GATE_TYPED_UNTIMED);
+    wr_gate_set(stream->group, WR_GATE_OPEN_RANKED);
+    expect_gates(WR_GATE_OPEN_UNTIMED, WR_GATE_TYPED_UNTIMED, WR_GATE_TYPED_RANKED);
+    wr_gate_set(stream->group, WR_GATE_OPEN);
+    expect_gates(WR_GATE_OPEN, WR_GATE_TYPED, WR_GATE_TYPED);
+    declare("c", WEIR_COUNTER);
+    declare("g", WEIR_GAUGE);
+    declare("h", WEIR_HISTOGRAM);
+    cr_assert_eq(get("c")->gate, &stream->group->typed_gate);
+    cr_assert_eq(get("g")->gate, &stream->group->typed_gate);
+    cr_assert_eq(get("h")->gate, &stream->group->histogram_gate);
+    cr_assert_eq(get("v")->gate, &stream->group->gate);
+    wr_registry_after_fork(&registry);
+    expect_gates(WR_GATE_COLD, WR_GATE_COLD, WR_GATE_COLD);
+}
+
 Test(family, the_gate_of_typed_series_follows_that_of_the_group)
 {
     wr_gate_set(stream->group, WR_GATE_OPEN);

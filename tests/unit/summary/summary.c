@@ -71,11 +71,11 @@ Test(summary, what_is_written_is_read)
 /* The room is for the largest there can be: nothing is allocated while a summary is written. */
 Test(summary, the_largest_one_fits)
 {
-    uint64_t most[WR_SUMMARY_BUCKETS];
+    uint64_t most[WR_BUCKETS_MOST];
     struct wr_summary summary = make(0), read;
     memset(most, 0xff, sizeof most);
     summary.start_ns = summary.since_ns = -1;
-    summary.bucket_count = WR_SUMMARY_BUCKETS;
+    summary.bucket_count = WR_BUCKETS_MOST;
     summary.buckets = summary.total_buckets = most;
     double value = 1e-300;
     while (summary.sketch.bins < WR_SKETCH_BINS && value < 1e300) {
@@ -120,7 +120,7 @@ Test(summary, damaged_texts_are_refused_or_read_within_bounds)
         for (const char *other = "A/9z"; *other; other++) {
             text[i] = *other;
             if (wr_summary_read(&read, &room, text, &error))
-                cr_assert(read.bucket_count <= WR_SUMMARY_BUCKETS && read.kind <= WEIR_HISTOGRAM);
+                cr_assert(read.bucket_count <= WR_BUCKETS_MOST && read.kind <= WEIR_HISTOGRAM);
             wr_sketch_fini(&read.sketch);
         }
         text[i] = before;
