@@ -54,7 +54,7 @@ static const weir_option prometheus_option_table[] = {
 
 /* One that waits for the address of another process takes it over soon after that has ended. */
 static const weir_default prometheus_defaults[] = {
-    {"aggregate", "1s"}, {"window", "1m"}, {"retry_max", "2s"}, {0}};
+    {"aggregate", "1s"}, {"percentiles", ""}, {"window", "1m"}, {"retry_max", "2s"}, {0}};
 
 struct prometheus {
     const weir_host *host;

@@ -191,6 +191,8 @@ def the_source_guide_names_every_check_of_vet():
 
 def row_of(option):
     default = "required" if option["required"] else option["default"]
+    if option["type"] == "list" and default == "":
+        default = "[]"
     return option["name"], option["type"], default, option["allowed"] or ""
 
 

@@ -131,8 +131,20 @@ def counters_gauges_and_histograms_are_scraped_as_such(folder):
         assert abs(samples["%s_sum{%s}" % (name, host)] - 5.138) < 1e-9, text
         assert samples["%s_max{%s}" % (name, host)] == 5 and samples["my_app_loss_last{%s}" % host] == 0.25, text
         for line in ("# TYPE my_app_requests_total counter", "# TYPE my_app_open_connections gauge", f"# TYPE {name} histogram",
-                     "# TYPE my_app_loss_p50 gauge", f'# HELP {name} how long "it" takes\\\\'):
+                     "# TYPE my_app_loss_max gauge", f'# HELP {name} how long "it" takes\\\\'):
             assert line in text.splitlines(), (line, text)
+        assert "_p50" not in text, text
+        app.end()
+
+
+@case
+def percentiles_are_scraped_if_they_are_wanted(folder):
+    with App(folder, config_of(percentiles=[50])) as app:
+        fill(app)
+        text = fetch(app.url())[0]
+        samples = samples_of(text)
+        assert samples["my_app_loss_p50"] == 0.25 and abs(samples["my_app_handle_duration_seconds_p50"] - 0.06) < 0.0006, text
+        assert "# TYPE my_app_loss_p50 gauge" in text.splitlines(), text
         app.end()
 
 
@@ -162,7 +174,7 @@ def promtool_finds_nothing_to_complain_about(folder):
 @case
 def both_formats_are_parsed_alike_by_prometheus_parsers(folder):
     parse_text, parse_openmetrics = prometheus_parsers()
-    with App(folder, config_of(labels={"host": 'a"b\\', "9.8": "é"})) as app:
+    with App(folder, config_of(labels={"host": 'a"b\\', "9.8": "é"}, percentiles=[50, 99])) as app:
         fill(app)
         text, _ = fetch(app.url())
         openmetrics, headers = fetch(app.url(), Accept=OPENMETRICS)
