@@ -789,6 +789,8 @@ void wr_router_take_over_totals(struct wr_router *router, const struct wr_router
 {
     for (size_t i = 0; router->sums && i < router->lane_count; i++) {
         struct wr_feed_lane *lane = &router->lanes[i];
+        if (lane->summer)
+            wr_summer_return(lane->summer);
         if (!lane->summer || is_mapped(router, lane))
             continue;
         for (size_t j = 0; j < before->lane_count; j++) {

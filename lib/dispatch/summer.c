@@ -38,6 +38,7 @@ struct sum {
     uint32_t series;
     bool unrouted;    /* nothing leads here any more: it has no summary without values */
     bool has_ended;   /* see wr_summer_end_series */
+    uint16_t ends;    /* of the series, when it began */
     int kind;         /* enum weir_instrument, or TOTAL */
     uint32_t idle;    /* intervals without a value, up to now */
     int64_t used_ns;  /* end of the last interval with a value, or of its first; monotonic; 0: not known yet */
@@ -197,13 +198,23 @@ static int64_t begin_of_interval(const struct wr_summer *summer)
     return summer->every_ns ? summer->start_ns : wr_clock_wall_ns();
 }
 
+static uint16_t ends_of(const struct wr_summer *summer, uint32_t series)
+{
+    return atomic_load_explicit(&wr_registry_series(summer->registry, series)->ends, memory_order_relaxed);
+}
+
 /* Returns NULL without memory. */
 static struct sum *add_sum(struct wr_summer *summer, uint32_t series)
 {
     if (!has_room(summer, series) || !summer->sums)
         return NULL;
     struct sum *sum = &summer->sums[summer->count++];
-    *sum = (struct sum){.series = series, .since_ns = begin_of_interval(summer), .sketch.slab = &summer->slab};
+    *sum = (struct sum){
+        .series = series,
+        .ends = ends_of(summer, series),
+        .since_ns = begin_of_interval(summer),
+        .sketch.slab = &summer->slab,
+    };
     set_kind(summer, sum, wr_registry_series(summer->registry, series));
     summer->by_series[series] = summer->count;
     return sum;
@@ -413,6 +424,7 @@ static struct sum *begin_sum(struct wr_summer *summer, struct sum *sum, uint32_t
     if (!sum)
         return add_sum(summer, series);
     sum->has_ended = false;
+    sum->ends = ends_of(summer, series);
     clear_totals(sum, wr_clock_wall_ns());
     return sum;
 }
@@ -469,6 +481,15 @@ void wr_summer_end_series(struct wr_summer *summer, uint32_t series)
     struct sum *sum = find(summer, series);
     if (sum)
         sum->has_ended = true;
+}
+
+void wr_summer_return(struct wr_summer *summer)
+{
+    for (uint32_t i = summer->count; i-- > 0;) {
+        struct sum *sum = &summer->sums[i];
+        if (!sum->has_ended && !sum->count && sum->ends != ends_of(summer, sum->series))
+            remove_sum(summer, sum);
+    }
 }
 
 /* What an object in a route makes of a series does not end: nor does weir_metric_remove end it. */

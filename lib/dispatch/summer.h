@@ -58,6 +58,9 @@ enum wr_summed wr_summer_add_taken(struct wr_summer *summer, const struct wr_sum
  * come in this interval yet. */
 void wr_summer_end_series(struct wr_summer *summer, uint32_t series);
 
+/* The lane is routed to again: what it knows of series that ended meanwhile is forgotten. */
+void wr_summer_return(struct wr_summer *summer);
+
 /* Returns the next series that has expired, as far as this summer knows, behind the one that was returned
  * before; from *place 0 on. A counter or histogram without labels of its own does not. */
 bool wr_summer_next_expired(const struct wr_summer *summer, const struct wr_summing *summing, uint32_t *place,

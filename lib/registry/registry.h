@@ -105,6 +105,7 @@ struct weir_metric {
                                           WR_INSTRUMENT_REFUSES */
     bool is_derived;       /* [dispatcher's round] made for what an object in a route makes of another series */
     _Atomic bool is_ended; /* [registry lock] for writing: see wr_series_end */
+    _Atomic uint16_t ends; /* the same: how often it has ended */
     _Atomic uint8_t known; /* a set of enum wr_metric_known */
     char name[];
 };

@@ -220,6 +220,7 @@ void wr_series_end(struct wr_registry *registry, struct weir_metric *metric)
     if (!atomic_load_explicit(&metric->is_ended, memory_order_relaxed) && has_places(metric))
         count_places(registry, metric, -1);
     atomic_store_explicit(&metric->is_ended, true, memory_order_relaxed);
+    atomic_fetch_add_explicit(&metric->ends, 1, memory_order_relaxed);
     wr_registry_unlock(registry, &signals);
 }
 

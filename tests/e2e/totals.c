@@ -126,6 +126,36 @@ Test(totals, a_handler_that_returns_has_what_came_meanwhile)
     expect("b", "requests", 1111);
 }
 
+/* With the one that begins anew, as another handler had it meanwhile. */
+Test(totals, a_handler_that_returns_does_not_go_on_with_what_has_ended)
+{
+    weir_metric *requests = weir_get_counter(stream, "requests"), *gone = weir_get_counter(stream, "gone");
+    configure("\"groups\": {\"*\": [\"a\", \"b\"]}");
+    weir_metric_add(requests, 1000);
+    weir_metric_add(gone, 1000);
+    deliver();
+    configure("\"groups\": {\"*\": \"a\"}");
+    cr_assert_eq(weir_metric_remove(requests), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_metric_remove(gone), 0, "%s", weir_last_error());
+    deliver();
+    weir_metric_add(requests, 5);
+    deliver();
+    expect("a", "requests", 5);
+    size_t count = capture_count();
+    configure("\"groups\": {\"*\": [\"a\", \"b\"]}");
+    weir_metric_add(requests, 1);
+    deliver();
+    expect("a", "requests", 6);
+    expect("b", "requests", 6);
+    for (; count < capture_count(); count++)
+        cr_assert_str_neq(capture_at(count)->name, "gone");
+    weir_metric_add(gone, 1);
+    deliver();
+    assert_ledger("b");
+    expect("a", "gone", 1);
+    expect("b", "gone", 1);
+}
+
 Test(totals, a_group_that_is_routed_to_another_handler_takes_its_totals_along)
 {
     weir_count(stream, "requests", 1000);
