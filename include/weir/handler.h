@@ -158,15 +158,16 @@ enum weir_outcome_code {
     WEIR_OUTCOME_NOT_NOW = 5, /* emit_now only: the rest has to be delivered by emit; nothing has failed */
 };
 
-/* The result of a callback. The core owns it, and sets it before the call: size, OK, done = the whole batch for
- * emit, else 0. Set only what differs. Never write beyond size. */
+/* The result of a callback. The core owns it, and sets it before the call: size, OK, and 0 for the rest, but
+ * for `done` of emit. Set only what differs. Never write beyond size. */
 typedef struct weir_outcome {
     size_t size;  /* sizeof(weir_outcome) of the core */
     int32_t code; /* enum weir_outcome_code */
 
-    /* emit: how many samples at the front of the batch are settled: delivered, or refused for good. Rounded
-     * down to the end of an event. With OK and less than the whole batch, the core offers the rest again at
-     * once; OK with nothing settled is counted as a fault and treated as RETRY. */
+    /* emit: how many samples at the front of the batch are settled: delivered, or refused for good. Not set:
+     * the whole batch with OK, none with any other code; so set it, from 0 on, before you read it. Rounded down
+     * to the end of an event. With OK and less than the whole batch, the core offers the rest again at once; OK
+     * with nothing settled is counted as a fault and treated as RETRY. */
     uint32_t done;
     uint32_t rejected; /* emit: how many of those settled the destination refused for good */
 

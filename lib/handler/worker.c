@@ -74,8 +74,9 @@ static void emit_parts(struct wr_instance *instance, struct wr_parts *parts, wei
     char why_rejected[sizeof outcome->reason] = "";
     instance->host.parts = parts;
     while (more) {
-        wr_lane_worker_init_outcome(outcome, rest.count);
+        wr_lane_worker_init_outcome(outcome, WR_DONE_BY_CODE);
         instance->type->is.emit(instance->self, &rest, outcome);
+        wr_lane_worker_set_done(outcome, rest.count);
         valid = outcome->done <= rest.count && outcome->rejected <= outcome->done;
         if (valid)
             wr_parts_advance(parts, outcome->done, outcome->rejected);
@@ -134,7 +135,7 @@ static void do_emit(struct worker *worker, const struct wr_lane_call *call)
                                  .labels_number = labels ? labels->number : 0};
     weir_batch batch = wr_batch_of(&call->range, &core, labels);
     weir_outcome outcome;
-    wr_lane_worker_init_outcome(&outcome, batch.count);
+    wr_lane_worker_init_outcome(&outcome, WR_DONE_BY_CODE);
     wr_encoder_begin(&instance->encoder);
     bool in_parts = takes_parts(instance, call);
     if (in_parts) {
@@ -142,6 +143,7 @@ static void do_emit(struct worker *worker, const struct wr_lane_call *call)
     } else {
         wr_ahead_begin(&instance->host.ahead, call, worker->env->registry);
         instance->type->is.emit(instance->self, &batch, &outcome);
+        wr_lane_worker_set_done(&outcome, batch.count);
         wr_ahead_end(&instance->host.ahead);
     }
     wr_labels_drop(labels);
@@ -160,10 +162,11 @@ void wr_worker_emit_now(const struct wr_lane_now *now, const sigset_t *before)
     weir_outcome outcome;
     int error = errno;
     struct wr_signals_raised raised = wr_signals_begin_raising(before);
-    wr_lane_worker_init_outcome(&outcome, batch.count);
+    wr_lane_worker_init_outcome(&outcome, WR_DONE_BY_CODE);
     wr_encoder_begin(&instance->encoder);
     wr_encoder_set_fixed(&instance->encoder, true);
     instance->type->is.emit_now(instance->self, &batch, &outcome);
+    wr_lane_worker_set_done(&outcome, batch.count);
     wr_encoder_set_fixed(&instance->encoder, false);
     if (outcome.code != WEIR_OUTCOME_OK)
         wr_signals_discard_raised(&raised);

@@ -184,9 +184,15 @@ void wr_lane_worker_next(struct wr_lane *lane, struct wr_lane_call *call)
 
 /* ---- Its outcome ----------------------------------------------------------------------------- */
 
-void wr_lane_worker_init_outcome(weir_outcome *outcome, uint32_t count)
+void wr_lane_worker_init_outcome(weir_outcome *outcome, uint32_t done)
 {
-    *outcome = (weir_outcome){.size = sizeof *outcome, .code = WEIR_OUTCOME_OK, .done = count};
+    *outcome = (weir_outcome){.size = sizeof *outcome, .code = WEIR_OUTCOME_OK, .done = done};
+}
+
+void wr_lane_worker_set_done(weir_outcome *outcome, uint32_t count)
+{
+    if (outcome->done == WR_DONE_BY_CODE)
+        outcome->done = outcome->code == WEIR_OUTCOME_OK ? count : 0;
 }
 
 /* Otherwise samples that the spooler is writing would be dropped, and delivered by a later process too. */

@@ -64,8 +64,14 @@ struct wr_lane_omissions {
     const void *ctx;
 };
 
-/* An outcome as the core initialises it before a call with `count` samples. */
-void wr_lane_worker_init_outcome(weir_outcome *outcome, uint32_t count);
+/* What `done` is before a batch is delivered: more than any batch has, also if something is added to it. */
+#define WR_DONE_BY_CODE UINT32_C(0x80000000)
+
+/* An outcome as it is before a call. done: WR_DONE_BY_CODE if the call delivers, else 0. */
+void wr_lane_worker_init_outcome(weir_outcome *outcome, uint32_t done);
+
+/* After a call that delivers `count` samples: where the handler has not set `done`, the code decides. */
+void wr_lane_worker_set_done(weir_outcome *outcome, uint32_t count);
 
 /* The call has returned. outcome: of all kinds but CLOSE. omissions: of EMIT; may be NULL. breach: process
  * state that the handler changed; NULL: none. */

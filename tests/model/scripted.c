@@ -238,6 +238,7 @@ static void emit(void *instance, const weir_batch *batch, weir_outcome *outcome)
     check_batch(self, batch);
     if (scripted_behaviour.failure_odds)
         delay(self);
+    outcome->done = batch->count;
     if (must_fail(self))
         set_failure(self, batch, outcome);
     uint32_t done = round_down(batch, outcome->done), end = done;

@@ -172,6 +172,7 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
         return;
     }
     write_records(once, batch, batch->count);
+    outcome->done = batch->count;
     once->has_repeated = true;
     if (draw >= 97) {
         outcome->code = draw == 99 ? WEIR_OUTCOME_REOPEN : WEIR_OUTCOME_RETRY;

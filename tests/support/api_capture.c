@@ -74,7 +74,6 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
         for (uint32_t i = 0; i < batch->count; i++)
             keep(host->name, batch, &batch->samples[i]);
     } else {
-        outcome->done = 0;
         copy(outcome->reason, sizeof outcome->reason, capture.reason);
         weir_outcome_set_error(outcome, capture.error);
     }

@@ -422,7 +422,7 @@ static void return_invalid_outcome(enum fault fault, const weir_batch *batch, we
 {
     switch (fault) {
     case FAULT_done_beyond: outcome->done = batch->count + 1; break;
-    case FAULT_rejected_beyond: outcome->rejected = outcome->done + 1; break;
+    case FAULT_rejected_beyond: outcome->rejected = batch->count + 1; break;
     case FAULT_unknown_code: outcome->code = 17; break;
     case FAULT_nothing_done: outcome->done = 0; break;
     case FAULT_positive_error: outcome->error = 5; break;

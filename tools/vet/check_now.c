@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "lane/lane_worker.h"
 #include "probe.h"
 #include "subject.h"
 #include "vet.h"
@@ -34,12 +35,13 @@ static void call(struct now *now)
 {
     struct vet_probe *probe = now->probe;
     struct wr_encoder *encoder = &probe->instance->encoder;
-    now->outcome = (weir_outcome){.size = sizeof now->outcome, .done = now->batch->count};
+    wr_lane_worker_init_outcome(&now->outcome, WR_DONE_BY_CODE);
     wr_encoder_begin(encoder);
     wr_encoder_set_fixed(encoder, true);
     probe->batch = now->batch;
     vet_enter(VET_EMIT, "emit_now of %u samples", now->batch->count);
     probe->type->emit_now(probe->self, now->batch, &now->outcome);
+    wr_lane_worker_set_done(&now->outcome, now->batch->count);
     vet_leave();
     probe->batch = NULL;
     wr_encoder_set_fixed(encoder, false);

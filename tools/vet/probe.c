@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lane/lane_worker.h"
 #include "text/common.h"
 #include "text/error.h"
 #include "os/thread.h"
@@ -22,11 +23,11 @@ struct fenced {
 
 enum { FENCE = 0xa5 };
 
-static void prepare_outcome(const struct vet_probe *probe, struct fenced *fenced, uint32_t count)
+static void prepare_outcome(const struct vet_probe *probe, struct fenced *fenced, uint32_t done)
 {
     memset(fenced, FENCE, sizeof *fenced);
     uint32_t size = probe->outcome_size ? probe->outcome_size : sizeof fenced->outcome;
-    const weir_outcome fresh = {.size = size, .code = WEIR_OUTCOME_OK, .done = count};
+    const weir_outcome fresh = {.size = size, .code = WEIR_OUTCOME_OK, .done = done};
     memcpy(&fenced->outcome, &fresh, size);
 }
 
@@ -159,7 +160,7 @@ void vet_probe_emit(struct vet_probe *probe, const weir_batch *batch, weir_outco
 {
     struct fenced fenced;
     uint32_t count = batch->count;
-    prepare_outcome(probe, &fenced, count);
+    prepare_outcome(probe, &fenced, WR_DONE_BY_CODE);
     if (probe->instance->format)
         wr_encoder_begin(&probe->instance->encoder);
     begin(probe);
@@ -168,6 +169,7 @@ void vet_probe_emit(struct vet_probe *probe, const weir_batch *batch, weir_outco
     probe->type->emit(probe->self, batch, &fenced.outcome);
     check_outcome(probe, &fenced, "emit");
     probe->batch = NULL;
+    wr_lane_worker_set_done(&fenced.outcome, count);
     check_counts(&fenced.outcome, count);
     *outcome = fenced.outcome;
 }
