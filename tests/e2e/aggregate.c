@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <weir/handler.h>
@@ -15,19 +14,13 @@
 
 #include "api_capture.h"
 #include "api_ledger.h"
+#include "day.h"
 
 static weir_stream *stream;
 
 static void configure(const char *options)
 {
     cr_assert_eq(weir_configure("*", "capture", options), 0, "%s", weir_last_error());
-}
-
-/* Waits if the day, UTC, is about to end: the interval would end in the middle of the test. */
-static void await_day(void)
-{
-    while (time(NULL) % 86400 > 86400 - 60)
-        usleep(100000);
 }
 
 static void set_up(void)

@@ -217,13 +217,8 @@ static void remove_path(void)
 static void set_up(void)
 {
     char plugin[4096];
-    snprintf(plugin, sizeof plugin, "%s/tests/support/plugins/.libs/scripted.source.so",
-             getenv("WEIR_TEST_BUILD"));
-    void *library = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
-    cr_assert(library, "%s", dlerror());
-    get_source_script *get = (get_source_script *)(uintptr_t)dlsym(library, "source_script");
-    cr_assert(get);
-    script = get();
+    script = load_source_script(plugin, sizeof plugin);
+    cr_assert(script, "%s", dlerror());
     script->open = open_source;
     script->run = read_bytes;
     capture_register();

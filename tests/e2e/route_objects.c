@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <weir/weir.h>
 
 #include "api_capture.h"
 #include "api_ledger.h"
+#include "day.h"
 
 /* Text of a configuration, with ' in place of ". */
 static void configure(const char *text)
@@ -364,13 +364,6 @@ Test(route_objects, a_synchronous_call_returns_at_once_if_its_value_is_left_out)
     }
     assert_ledger("capture");
     expect_filtered(10);
-}
-
-/* Waits if the day, UTC, is about to end: the interval would end in the middle of the test. */
-static void await_day(void)
-{
-    while (time(NULL) % 86400 > 86400 - 60)
-        usleep(100000);
 }
 
 static double last_of(const char *name, const char *labels)

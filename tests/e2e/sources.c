@@ -28,13 +28,8 @@ static char plugin[4096];
 
 static void set_up(void)
 {
-    snprintf(plugin, sizeof plugin, "%s/tests/support/plugins/.libs/scripted.source.so",
-             getenv("WEIR_TEST_BUILD"));
-    void *library = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
-    cr_assert(library, "%s", dlerror());
-    get_source_script *get = (get_source_script *)(uintptr_t)dlsym(library, "source_script");
-    cr_assert(get);
-    script = get();
+    script = load_source_script(plugin, sizeof plugin);
+    cr_assert(script, "%s", dlerror());
     capture_register();
 }
 

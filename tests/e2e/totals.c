@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <weir/handler.h>
@@ -13,19 +12,13 @@
 
 #include "api_capture.h"
 #include "api_ledger.h"
+#include "day.h"
 
 #define HANDLERS                                                                                               \
     "{\"handlers\": {\"a\": {\"type\": \"capture\", \"aggregate\": \"1d\"}, "                                  \
     "\"b\": {\"type\": \"capture\", \"aggregate\": \"1d\"}}, "
 
 static weir_stream *stream;
-
-/* Waits if the day, UTC, is about to end: the interval would end in the middle of the test. */
-static void await_day(void)
-{
-    while (time(NULL) % 86400 > 86400 - 60)
-        usleep(100000);
-}
 
 /* rest: what follows the handlers a and b. */
 static void configure(const char *rest)
@@ -426,23 +419,28 @@ static void *add_and_remove(void *seed)
     return NULL;
 }
 
-Test(totals, no_value_is_lost_while_threads_remove_what_others_add_to, .timeout = 300)
+static void run_threads(void *(*run)(void *seed), const char *handler)
 {
     unsigned seeds[THREADS] = {1, 2, 3, 4};
     pthread_t threads[THREADS];
     weir_handler_stats stats;
     void *failed[THREADS];
-    configure("\"groups\": {\"*\": [\"a\", \"b\"]}, \"metrics\": {\"app\": {\"n\": \"counter\"}}");
     for (int i = 0; i < THREADS; i++)
-        cr_assert_eq(pthread_create(&threads[i], NULL, add_and_remove, &seeds[i]), 0);
+        cr_assert_eq(pthread_create(&threads[i], NULL, run, &seeds[i]), 0);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], &failed[i]);
     for (int i = 0; i < THREADS; i++)
         cr_assert_null(failed[i]);
     deliver();
-    assert_ledger("b");
-    cr_assert_eq(weir_get_handler_stats("b", &stats, sizeof stats), 0);
+    assert_ledger(handler);
+    cr_assert_eq(weir_get_handler_stats(handler, &stats, sizeof stats), 0);
     cr_assert_eq(stats.delivered, THREADS * ROUNDS);
+}
+
+Test(totals, no_value_is_lost_while_threads_remove_what_others_add_to, .timeout = 300)
+{
+    configure("\"groups\": {\"*\": [\"a\", \"b\"]}, \"metrics\": {\"app\": {\"n\": \"counter\"}}");
+    run_threads(add_and_remove, "b");
 }
 
 static void *add_and_flush(void *seed)
@@ -460,19 +458,7 @@ static void *add_and_flush(void *seed)
 
 Test(totals, no_value_is_lost_while_series_expire_that_threads_add_to, .timeout = 300)
 {
-    unsigned seeds[THREADS] = {1, 2, 3, 4};
-    pthread_t threads[THREADS];
-    weir_handler_stats stats;
-    void *failed[THREADS];
     configure("\"settings\": {\"expiry\": \"1ns\"}, \"groups\": {\"*\": \"a\"}, "
               "\"metrics\": {\"app\": {\"n\": \"counter\"}}");
-    for (int i = 0; i < THREADS; i++)
-        cr_assert_eq(pthread_create(&threads[i], NULL, add_and_flush, &seeds[i]), 0);
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], &failed[i]);
-    for (int i = 0; i < THREADS; i++)
-        cr_assert_null(failed[i]);
-    deliver();
-    cr_assert_eq(weir_get_handler_stats("a", &stats, sizeof stats), 0);
-    cr_assert_eq(stats.delivered, THREADS * ROUNDS);
+    run_threads(add_and_flush, "a");
 }

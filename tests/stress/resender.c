@@ -6,7 +6,6 @@
  * Writes a dot for each block that is added, then "all STORED" (whether numbers survive), and after the sources
  * have stopped the ledgers as a line of JSON. Sample n of each sender has the value n. */
 
-#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,12 +106,10 @@ int main(int argc, char **argv)
         return 2;
     count = strtoull(argv[2], NULL, 10);
     seed = (unsigned)getpid();
-    snprintf(path, sizeof path, "%s/tests/support/plugins/.libs/scripted.source.so", getenv("WEIR_TEST_BUILD"));
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    get_source_script *get = library ? (get_source_script *)(uintptr_t)dlsym(library, "source_script") : NULL;
-    if (!get)
+    struct source_script *script = load_source_script(path, sizeof path);
+    if (!script)
         return 3;
-    get()->run = send_all;
+    script->run = send_all;
     if (weir_configure_file(argv[1]) || weir_start_sources())
         fail("start");
     if (!fgets(line, sizeof line, stdin)) /* the end of the input: deliver, and end */

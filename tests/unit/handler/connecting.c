@@ -17,11 +17,8 @@
 #include <weir/test_clock.h>
 #include <weir/test_source.h>
 
-#include "../../support/logbook.h"
+#include "../../support/host_fixture.h"
 #include "../../support/temp_folder.h"
-#include "handler/host_api.h"
-#include "handler/plugin.h"
-#include "lane/lane_internal.h"
 #include "lane/lane_stop.h"
 #include "os/clock.h"
 #include "text/common.h"
@@ -29,31 +26,8 @@
 
 enum { LONG_MS = 3600 * 1000 };
 
-static struct logbook book;
-static struct wr_log log_of_test;
-static struct wr_lane *lane;
-static struct wr_host_api core;
 static struct wr_error refusal;
-static const weir_host *host;
 static char reason[256];
-
-static const weir_handler_type given = {.size = sizeof given};
-static const struct wr_type type = {.given = &given};
-
-/* A host on a lane, without a plugin behind it. */
-static void setup(void)
-{
-    const struct wr_lane_settings settings = {.queue_bytes = 1 << 20, .batch = 5000, .batch_bytes = 1 << 20};
-    wr_log_init(&log_of_test, "info");
-    wr_log_set_sink(&log_of_test, logbook_write, &book);
-    lane = wr_lane_new("push", &log_of_test, NULL, NULL);
-    cr_assert(lane);
-    wr_lane_set(lane, &settings, 0);
-    lane->worker = WR_WORKER_RUNNING;
-    core = (struct wr_host_api){.lane = lane, .log = &log_of_test};
-    wr_host_api_init(&core, "push", &type);
-    host = &core.shown;
-}
 
 TestSuite(connecting, .init = setup, .fini = remove_folder, .timeout = 120);
 
