@@ -443,6 +443,17 @@ Test(totals, no_value_is_lost_while_threads_remove_what_others_add_to, .timeout 
     run_threads(add_and_remove, "b");
 }
 
+/* A histogram that the calls sum. */
+Test(totals, no_measurement_is_lost_while_threads_remove_what_others_add_to, .timeout = 300)
+{
+    static const char text[] =
+        "{\"handlers\": {\"*\": {\"aggregate\": \"1d\", \"percentiles\": []}, \"a\": {\"type\": \"capture\"}, "
+        "\"b\": {\"type\": \"capture\"}}, \"groups\": {\"*\": [\"a\", \"b\"]}, "
+        "\"metrics\": {\"app\": {\"n\": \"histogram\"}}}";
+    cr_assert_eq(weir_configure_text(text, strlen(text)), 0, "%s", weir_last_error());
+    run_threads(add_and_remove, "b");
+}
+
 static void *add_and_flush(void *seed)
 {
     unsigned state = *(unsigned *)seed;
