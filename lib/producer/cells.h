@@ -88,6 +88,8 @@ bool wr_cells_open(struct wr_cells *cells, uint32_t series);
 /* [producer] The place of a series' cell; NULL: its chunk was not made yet. */
 static inline struct wr_cell *wr_cells_place(const struct wr_cells *cells, uint32_t series)
 {
+    if (WR_LIKELY(series < WR_CELLS_FIRST_CHUNK)) /* the same in fewer steps */
+        return cells->chunks[0] ? &cells->chunks[0][series] : NULL;
     unsigned chunk = 31u - (unsigned)__builtin_clz(series / WR_CELLS_FIRST_CHUNK + 1);
     struct wr_cell *first = cells->chunks[chunk];
     return first ? &first[series - ((1u << chunk) - 1) * WR_CELLS_FIRST_CHUNK] : NULL;
