@@ -54,6 +54,12 @@ struct sum {
     struct wr_sketch sketch;
 };
 
+/* Values of one size. */
+struct share {
+    double value;
+    uint64_t count;
+};
+
 struct wr_summer {
     struct wr_registry *registry;
     struct sum *sums;
@@ -75,7 +81,8 @@ struct wr_summer {
     int64_t due_ns;           /* monotonic */
     int64_t last_ns;          /* of the last summary */
     struct wr_buffer scratch; /* room for the largest summary */
-    struct wr_sketch part;    /* of what is being added */
+    struct wr_sketch part;    /* of what is being added, and its shares */
+    struct share shares[WR_BUCKETS_MOST + 2];
     char text[WR_SUMMARY_TEXT];
 };
 
@@ -163,10 +170,15 @@ static void free_buckets(struct wr_summer *summer, struct sum *sum)
     sum->bucket_count = 0;
 }
 
+static bool has_distribution(const struct sum *sum)
+{
+    return sum->kind == WEIR_VALUE || sum->kind == WEIR_HISTOGRAM;
+}
+
 /* As handler/parts makes them. number: 1 or -1. */
 static void count_parts(struct wr_summer *summer, const struct sum *sum, int number)
 {
-    if (sum->kind != WEIR_VALUE && sum->kind != WEIR_HISTOGRAM)
+    if (!has_distribution(sum))
         return;
     size_t further = sum->kind == WEIR_VALUE ? 4 : 3 + sum->bucket_count;
     summer->distributed += (uint32_t)number;
@@ -317,8 +329,7 @@ WR_ALWAYS_INLINE enum wr_summed add_values(struct sum *sum, double value, double
     all = sum->kind == WEIR_GAUGE ? 0 : all; /* levels are not summed */
     if (!isfinite(value) || !is_summable(sum, all) || (sum->kind == WEIR_COUNTER && value < 0))
         return WR_SUMMED_NOT;
-    bool sketched = sum->kind == WEIR_VALUE || sum->kind == WEIR_HISTOGRAM;
-    if (sketched && wr_sketch_add_many(&sum->sketch, value, count) != WR_SKETCH_OK)
+    if (has_distribution(sum) && wr_sketch_add_many(&sum->sketch, value, count) != WR_SKETCH_OK)
         return WR_SUMMED_NO_MEMORY;
     if (sum->bucket_count) {
         size_t bucket = wr_buckets_find(sum->bounds, sum->bucket_count - 1, value);
@@ -334,38 +345,68 @@ WR_ALWAYS_INLINE enum wr_summed add_values(struct sum *sum, double value, double
     return WR_SUMMED;
 }
 
-/* The smallest and the largest value are known, and of each other one its bucket: it is taken for the bound of
- * that. Returns false without memory. */
-static bool sketch_buckets(struct wr_sketch *sketch, const struct wr_cell_taken *taken)
+/* What is known of the values of a histogram: the smallest, the largest, and of each other one its bucket, so
+ * that it is taken for the bound of that. Returns the number of shares. */
+static size_t share_out(const struct wr_cell_taken *taken, struct share *shares)
 {
-    uint64_t smallest = taken->values > 1, largest = 1, left = taken->values - smallest - largest;
-    bool is_sketched = wr_sketch_add(sketch, taken->max) == WR_SKETCH_OK &&
-                       wr_sketch_add_many(sketch, taken->min, smallest) == WR_SKETCH_OK;
-    for (size_t i = 0; is_sketched && left; i++) {
-        uint64_t count = taken->buckets[i] - (taken->buckets[i] ? smallest : 0);
+    uint64_t smallest = taken->values > 1, left = taken->values - 1 - smallest;
+    size_t count = 0;
+    shares[count++] = (struct share){taken->max, 1};
+    if (smallest)
+        shares[count++] = (struct share){taken->min, smallest};
+    for (size_t i = 0; left; i++) {
+        uint64_t values = taken->buckets[i] - (taken->buckets[i] ? smallest : 0);
         smallest = taken->buckets[i] ? 0 : smallest;
-        count = count < left ? count : left; /* the largest one is in the last bucket */
+        values = values < left ? values : left; /* the largest one is in the last bucket */
         double bound = i + 1 < taken->bucket_count ? taken->bounds[i] : taken->max;
         bound = bound < taken->min ? taken->min : bound;
         bound = bound > taken->max ? taken->max : bound;
-        is_sketched = wr_sketch_add_many(sketch, bound, count) == WR_SKETCH_OK;
-        left -= count;
+        if (values)
+            shares[count++] = (struct share){bound, values};
+        left -= values;
     }
+    return count;
+}
+
+static bool sketch_shares(struct wr_summer *summer, struct sum *sum, size_t count)
+{
+    bool is_sketched = true;
+    for (size_t i = 0; is_sketched && i < count; i++)
+        is_sketched =
+            wr_sketch_add_many(&summer->part, summer->shares[i].value, summer->shares[i].count) == WR_SKETCH_OK;
+    is_sketched = is_sketched && wr_sketch_merge(&sum->sketch, &summer->part);
+    wr_sketch_clear(&summer->part);
     return is_sketched;
 }
 
-static enum wr_summed add_buckets(struct wr_summer *summer, struct sum *sum, const struct wr_cell_taken *taken)
+static void add_to_bucket(struct sum *sum, size_t bucket, uint64_t count)
+{
+    sum->buckets[bucket] += count;
+    sum->total_buckets[bucket] += count;
+}
+
+/* Under the bounds that the values had, or under others, which were declared meanwhile. */
+static void add_to_buckets(const struct wr_summer *summer, struct sum *sum, const struct wr_cell_taken *taken,
+                           size_t count)
+{
+    bool is_same = sum->bucket_count == taken->bucket_count && sum->bounds_check == taken->bounds_check;
+    for (size_t i = 0; is_same && i < sum->bucket_count; i++)
+        add_to_bucket(sum, i, taken->buckets[i]);
+    for (size_t i = 0; !is_same && sum->bucket_count && i < count; i++)
+        add_to_bucket(sum, wr_buckets_find(sum->bounds, sum->bucket_count - 1, summer->shares[i].value),
+                      summer->shares[i].count);
+}
+
+/* Values of a histogram, to what has a distribution. */
+static enum wr_summed add_distribution(struct wr_summer *summer, struct sum *sum,
+                                       const struct wr_cell_taken *taken)
 {
     if (!is_summable(sum, taken->sum))
         return WR_SUMMED_NOT;
-    bool is_sketched = sketch_buckets(&summer->part, taken) && wr_sketch_merge(&sum->sketch, &summer->part);
-    wr_sketch_clear(&summer->part);
-    if (!is_sketched)
+    size_t count = share_out(taken, summer->shares);
+    if (!sketch_shares(summer, sum, count))
         return WR_SUMMED_NO_MEMORY;
-    for (size_t i = 0; i < sum->bucket_count; i++) {
-        sum->buckets[i] += taken->buckets[i];
-        sum->total_buckets[i] += taken->buckets[i];
-    }
+    add_to_buckets(summer, sum, taken, count);
     add_exactly(&sum->sum, taken->sum);
     add_exactly(&sum->total_sum, taken->sum);
     sum->count += taken->values;
@@ -373,12 +414,6 @@ static enum wr_summed add_buckets(struct wr_summer *summer, struct sum *sum, con
     sum->last = taken->max;
     sum->has_last = true;
     return WR_SUMMED;
-}
-
-static bool has_these_buckets(const struct sum *sum, const struct wr_cell_taken *taken)
-{
-    return taken->buckets && sum->kind == WEIR_HISTOGRAM && sum->bucket_count == taken->bucket_count &&
-           sum->bounds_check == taken->bounds_check;
 }
 
 static enum wr_summed add_value(struct sum *sum, double value)
@@ -456,9 +491,9 @@ enum wr_summed wr_summer_add_taken(struct wr_summer *summer, const struct wr_sum
     struct sum *sum = get_sum(summer, summing, series, &failed);
     if (!sum)
         return failed;
-    return has_these_buckets(sum, taken)
-               ? add_buckets(summer, sum, taken)
-               : add_values(sum, taken->sum / (double)taken->values, taken->sum, taken->values);
+    if (taken->buckets && has_distribution(sum))
+        return add_distribution(summer, sum, taken);
+    return add_values(sum, taken->sum / (double)taken->values, taken->sum, taken->values);
 }
 
 enum wr_summed wr_summer_add(struct wr_summer *summer, const struct wr_summing *summing,
@@ -547,6 +582,7 @@ void wr_summer_take_over(struct wr_summer *summer, const struct wr_summing *summ
         sum->bucket_count != other->bucket_count || sum->total_count >= other->total_count)
         return;
     sum->has_ended = false;
+    sum->ends = ends_of(summer, series);
     sum->total_count = other->total_count;
     sum->total_sum = other->total_sum;
     if (sum->total_buckets)

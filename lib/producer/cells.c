@@ -14,8 +14,6 @@ static void *map(size_t size)
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
-    /* without it (before 4.14) a child has no use for what it inherits: it maps memory of its own */
-    madvise(memory, size, MADV_WIPEONFORK);
     /* much of it may never be used */
     madvise(memory, size, MADV_NOHUGEPAGE);
     return memory;
@@ -23,8 +21,14 @@ static void *map(size_t size)
 
 static bool make_chunk(struct wr_cells *cells, unsigned chunk)
 {
-    cells->chunks[chunk] = map(((size_t)WR_CELLS_FIRST_CHUNK << chunk) * sizeof(struct wr_cell));
-    return cells->chunks[chunk];
+    size_t size = ((size_t)WR_CELLS_FIRST_CHUNK << chunk) * sizeof(struct wr_cell);
+    struct wr_cell *memory = map(size);
+    if (!memory)
+        return false;
+    /* without it (before 4.14) a child has no use for what it inherits: it maps memory of its own */
+    madvise(memory, size, MADV_WIPEONFORK);
+    cells->chunks[chunk] = memory;
+    return true;
 }
 
 bool wr_cells_open(struct wr_cells *cells, uint32_t series)
@@ -33,6 +37,8 @@ bool wr_cells_open(struct wr_cells *cells, uint32_t series)
     if (chunk >= WR_CELLS_CHUNKS || (!cells->chunks[chunk] && !make_chunk(cells, chunk)))
         return false;
     struct wr_cell *cell = wr_cells_place(cells, series);
+    if (!cell) /* in a child: a signal handler forked just now */
+        return false;
     if (cell->is_open)
         return true;
     cell->series = series;
@@ -45,6 +51,8 @@ bool wr_cells_open(struct wr_cells *cells, uint32_t series)
 
 /* ---- Histograms ------------------------------------------------------------------------------- */
 
+/* A fork does not wipe it: a call that one interrupted, by a signal handler, ends on its own copy of it, as its
+ * bounds are read there. The child finds it no more. */
 static void *get_room(struct wr_cells *cells, size_t size)
 {
     size = (size + WR_LINE - 1) & ~(size_t)(WR_LINE - 1); /* what another thread reads shares no line */
@@ -76,6 +84,8 @@ bool wr_cells_open_buckets(struct wr_cells *cells, uint32_t series, const weir_s
     if (!wr_cells_open(cells, series))
         return false;
     struct wr_cell *cell = wr_cells_place(cells, series);
+    if (!cell)
+        return false;
     struct wr_cell_buckets *buckets = find_buckets(cell, count, check);
     if (buckets) { /* the bounds are as before, whatever else was declared anew */
         buckets->view = view;
@@ -119,18 +129,50 @@ struct wr_cell_taken wr_cell_take(struct wr_cells *cells, struct wr_cell *cell)
     return taken;
 }
 
+/* Puts a value into the bounds of a bucket. */
+static double clamp(const struct wr_cell_taken *taken, size_t bucket, double value)
+{
+    if (bucket && value < taken->bounds[bucket - 1])
+        value = taken->bounds[bucket - 1];
+    if (bucket + 1 < taken->bucket_count && value > taken->bounds[bucket])
+        value = taken->bounds[bucket];
+    return value;
+}
+
 /* Values that are counted have their parts in the sum and in min and max, unless an earlier reading had these:
- * then those of that reading are theirs too, as far as anybody can tell. */
+ * then those of that reading are theirs too, as far as their buckets allow. */
 static void take_extremes(struct wr_cell_buckets *from, struct wr_cell_taken *taken)
 {
     double min = atomic_exchange_explicit(&from->min, INFINITY, memory_order_relaxed);
     double max = atomic_exchange_explicit(&from->max, -INFINITY, memory_order_relaxed);
+    size_t lowest = 0, highest = taken->bucket_count - 1;
+    while (!taken->buckets[lowest])
+        lowest++;
+    while (!taken->buckets[highest])
+        highest--;
     if (isfinite(min))
         from->taken_min = min;
     if (isfinite(max))
         from->taken_max = max;
-    taken->min = from->taken_min;
-    taken->max = from->taken_max < taken->min ? taken->min : from->taken_max;
+    taken->min = clamp(taken, lowest, from->taken_min);
+    taken->max = clamp(taken, highest, from->taken_max);
+    if (taken->max < taken->min)
+        taken->min = taken->max;
+}
+
+/* Of an addition in progress only one of sum and compensation may be there, which can make the sum fall though
+ * no value is negative: the next reading has the difference. */
+static void take_sum(struct wr_cell_buckets *from, struct wr_cell_taken *taken)
+{
+    double sum = atomic_load_explicit(&from->sum, memory_order_relaxed);
+    double compensation = atomic_load_explicit(&from->compensation, memory_order_relaxed);
+    taken->sum = (sum - from->taken_sum) + (compensation - from->taken_compensation);
+    if (taken->sum < 0 && taken->min >= 0) {
+        taken->sum = 0;
+        return;
+    }
+    from->taken_sum = sum;
+    from->taken_compensation = compensation;
 }
 
 struct wr_cell_taken wr_cell_take_buckets(struct wr_cells *cells, struct wr_cell_buckets *from, uint64_t *room)
@@ -150,11 +192,8 @@ struct wr_cell_taken wr_cell_take_buckets(struct wr_cells *cells, struct wr_cell
     }
     if (!taken.values)
         return taken;
-    double whole = atomic_load_explicit(&from->sum, memory_order_relaxed) +
-                   atomic_load_explicit(&from->compensation, memory_order_relaxed);
-    taken.sum = whole - from->taken_sum;
-    from->taken_sum = whole;
     take_extremes(from, &taken);
+    take_sum(from, &taken);
     cells->taken += taken.values;
     return taken;
 }

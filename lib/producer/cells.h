@@ -50,7 +50,7 @@ struct wr_cell_buckets {
     _Atomic double min, max; /* of what was not taken; infinite: there is none. The reader resets them */
 
     /* under the round lock */
-    double taken_sum;
+    double taken_sum, taken_compensation;
     double taken_min, taken_max; /* with the latest reading that found some */
 
     _Atomic uint64_t values[]; /* written by the thread: of each bucket alone */

@@ -4,7 +4,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdint.h>
 
 #include <weir/handler.h>
 

@@ -276,6 +276,22 @@ Test(aggregate, a_histogram_goes_on_when_percentiles_are_wanted_and_no_longer)
     }
 }
 
+/* What came before is in the same interval. */
+Test(aggregate, a_value_that_is_declared_a_histogram_keeps_its_extremes)
+{
+    static const double bounds[] = {10, 100};
+    configure("{\"aggregate\": \"1d\", \"percentiles\": []}");
+    weir_add_value(stream, "size", 5);
+    weir_metric *size = weir_get_histogram(stream, "size", bounds, 2);
+    for (int i = 1; i <= 1000; i++)
+        weir_metric_add(size, i);
+    deliver();
+    expect("size.min", 1);
+    expect("size.max", 1000);
+    expect("size.count", 1001);
+    expect("size.sum", 500505);
+}
+
 static void check_other_buckets(const char *percentiles)
 {
     static const char pattern[] =

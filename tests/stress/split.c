@@ -88,22 +88,23 @@ static int add(weir_stream *stream, int i)
     }
 }
 
-static void configure(const char *journal)
+/* sums: the handler does, so that the values of the histogram go to cells. */
+static void configure(const char *journal, bool sums)
 {
     char text[512];
     int length =
-        snprintf(text, sizeof text,
-                 "{%s%s%s\"handlers\":{\"*\":{\"block_timeout\":\"1h\"}},\"groups\":{\"*\":\"null\"}}",
-                 journal ? "\"settings\":{\"journal\":\"" : "", journal ? journal : "", journal ? "\"}," : "");
+        snprintf(text, sizeof text, "{%s%s%s\"handlers\":{\"*\":{%s}},\"groups\":{\"*\":\"null\"}}",
+                 journal ? "\"settings\":{\"journal\":\"" : "", journal ? journal : "", journal ? "\"}," : "",
+                 sums ? "\"aggregate\":\"10ms\",\"percentiles\":[]" : "\"block_timeout\":\"1h\"");
     PLAIN_CHECK(weir_configure_text(text, (size_t)length) == 0);
 }
 
-static void run(const char *journal)
+static void run(const char *journal, bool sums)
 {
     most_forks = plain_rounds(FORKS);
-    configure(journal);
+    configure(journal, sums);
     weir_stream *stream = weir_get_stream("my_app");
-    metric = weir_get_metric(stream, "m");
+    metric = sums ? weir_get_histogram(stream, "m", NULL, 0) : weir_get_metric(stream, "m");
     PLAIN_CHECK(weir_metric_add_int(metric, 1) == 0);
     good = 1;
     sigaction(SIGUSR1, &(struct sigaction){.sa_handler = split, .sa_flags = SA_RESTART}, NULL);
@@ -125,19 +126,21 @@ static void run(const char *journal)
 }
 
 /* A process uses weir once. */
-static void run_in_process(const char *journal)
+static void run_in_process(const char *journal, bool sums)
 {
     int status;
     pid_t child = fork();
     if (child == 0) {
         plain_hang_no_longer_than(plain_limit(150));
-        run(journal);
+        run(journal, sums);
         exit(0);
     }
     PLAIN_CHECK(waitpid(child, &status, 0) == child);
     if (!WIFEXITED(status) || WEXITSTATUS(status))
         plain_fail(__FILE__, __LINE__, "the process succeeds",
-                   journal ? "with a journal" : "without a journal");
+                   journal ? "with a journal"
+                   : sums  ? "with sums"
+                           : "without a journal");
 }
 
 int main(void)
@@ -147,10 +150,11 @@ int main(void)
         puts("the sanitizers' allocators and thread lists do not support a fork of a threaded program");
         return 77;
     }
-    plain_hang_no_longer_than(plain_limit(300));
-    run_in_process(NULL);
+    plain_hang_no_longer_than(plain_limit(450));
+    run_in_process(NULL, false);
+    run_in_process(NULL, true);
     PLAIN_CHECK(mkdtemp(folder));
-    run_in_process(folder);
+    run_in_process(folder, false);
     PLAIN_CHECK(rmdir(folder) == 0, "the journal was not deleted at exit");
     return 0;
 }

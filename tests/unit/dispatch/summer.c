@@ -278,14 +278,25 @@ Test(summer, extremes_that_do_not_fit_the_buckets_lose_no_value)
     check_summary((const uint64_t[]){0, 0, 1}, 50, 3, 3);
 }
 
-/* Those that were declared meanwhile. */
-Test(summer, values_of_other_buckets_are_of_equal_size)
+/* Others were declared meanwhile, or none. */
+Test(summer, values_of_other_buckets_are_sorted_by_the_bounds_of_those)
 {
     struct weir_metric *histogram = declare_histogram();
+    static const double others[] = {5, 20};
     struct wr_cell_taken taken = taken_of((const uint64_t[]){2, 0, 2}, 60, 1, 29);
-    taken.bounds_check++;
+    struct wr_summary summary;
+    taken.bounds = others;
+    taken.bounds_check = wr_buckets_check(others, 2);
     cr_assert_eq(wr_summer_add_taken(summer, &summing, histogram->series, &taken), WR_SUMMED);
-    check_summary((const uint64_t[]){0, 0, 4}, 60, 15, 15);
+    check_summary((const uint64_t[]){1, 1, 2}, 60, 1, 29);
+    wr_summer_end_series(summer, histogram->series);
+    cr_assert(end(&summary));
+    const struct weir_metric *plain = wr_series_get(&registry, stream, "v", 0, &error);
+    cr_assert_eq(wr_summer_add_taken(summer, &summing, plain->series, &taken), WR_SUMMED);
+    cr_assert(end_with_sketch(&summary));
+    cr_assert(summary.kind == WEIR_VALUE && summary.count == 4 && summary.sum == 60);
+    cr_assert(summary.sketch.min == 1 && summary.sketch.max == 29);
+    wr_sketch_fini(&summary.sketch);
 }
 
 /* ---- Times ------------------------------------------------------------------------------------ */

@@ -139,6 +139,29 @@ Test(cells, small_values_of_a_histogram_beside_a_large_one_are_not_lost)
     check_buckets((const uint64_t[]){1001, 0, 1}, 1000, -1e16, 1e16);
 }
 
+Test(cells, after_a_large_value_the_sums_of_small_ones_are_exact)
+{
+    measure(&with_few, 1e20);
+    check_buckets((const uint64_t[]){0, 0, 1}, 1e20, 1e20, 1e20);
+    for (int turn = 0; turn < 3; turn++) {
+        for (int i = 0; i < 1000; i++)
+            measure(&with_few, 1);
+        check_buckets((const uint64_t[]){1000, 0, 0}, 1000, 1, 1);
+    }
+}
+
+/* As if the reader came between the extremes and the number of a value. */
+Test(cells, extremes_of_an_earlier_reading_are_put_into_their_buckets)
+{
+    measure(&with_few, 7);
+    measure(&with_few, 100);
+    check_buckets((const uint64_t[]){0, 1, 1}, 107, 7, 100);
+    measure(&with_few, 0.5);
+    atomic_store(&buckets_of(3)->min, INFINITY);
+    atomic_store(&buckets_of(3)->max, -INFINITY);
+    check_buckets((const uint64_t[]){1, 0, 0}, 0.5, 1, 1);
+}
+
 Test(cells, a_histogram_whose_sum_would_be_infinite_refuses)
 {
     measure(&with_few, DBL_MAX);
