@@ -234,8 +234,8 @@ static const char *check_counts(const struct wr_range *flight, weir_outcome *out
     const char *fault = NULL;
     if (outcome->done > flight->count || outcome->rejected > outcome->done)
         fault = "an outcome with more samples done than given, or more rejected than done";
-    if (outcome->done > flight->count)
-        outcome->done = flight->count;
+    if (outcome->done > flight->count) /* what it is meant to be of a failure is not known: nothing is lost */
+        outcome->done = outcome->code == WEIR_OUTCOME_OK ? flight->count : 0;
     outcome->done = round_to_event(flight, outcome->done);
     if (outcome->rejected > outcome->done)
         outcome->rejected = outcome->done;

@@ -33,10 +33,19 @@ Test(lane_fault, more_done_than_in_the_batch_counts_as_all)
     cr_assert_eq(fixture_stats(&fixture).delivered, 3);
 }
 
-Test(lane_fault, the_largest_number_done_does_not_overflow)
+Test(lane_fault, more_done_than_in_the_batch_by_a_failure_counts_as_nothing)
 {
     load(3);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, UINT32_MAX, UINT32_MAX);
+    cr_assert_eq(fixture_stats(&fixture).faults, 1);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_REJECTED], 0);
+    cr_assert_eq(fixture_stats(&fixture).queued, 3);
+}
+
+Test(lane_fault, the_largest_number_done_does_not_overflow)
+{
+    load(3);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, UINT32_MAX, UINT32_MAX);
     cr_assert_eq(fixture_stats(&fixture).faults, 1);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_REJECTED], 3);
 }
