@@ -159,7 +159,7 @@ enum weir_outcome_code {
 };
 
 /* The result of a callback. The core owns it, and sets it before the call: size, OK, and 0 for the rest, but
- * for `done` of emit. Set only what differs. Never write beyond size. */
+ * for `done` of emit and emit_now. Set only what differs. Never write beyond size. */
 typedef struct weir_outcome {
     size_t size;  /* sizeof(weir_outcome) of the core */
     int32_t code; /* enum weir_outcome_code */

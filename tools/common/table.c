@@ -29,11 +29,11 @@ static void put_allowed(struct wr_buffer *out, const char *allowed)
     }
 }
 
-static void put_default(struct wr_buffer *out, const char *value)
+static void put_default(struct wr_buffer *out, const weir_option *row, const char *value)
 {
     wr_buffer_put_text(out, value ? "default: " : "no default");
     if (value)
-        command_put_text(out, *value ? value : "\"\"");
+        command_put_text(out, *value ? value : row->type == WEIR_OPTION_LIST ? "[]" : "\"\"");
 }
 
 static void put_row(struct wr_buffer *out, const weir_option *row, const weir_default *defaults, size_t width)
@@ -47,7 +47,7 @@ static void put_row(struct wr_buffer *out, const weir_option *row, const weir_de
     if (row->flags & WEIR_OPTION_REQUIRED)
         wr_buffer_put_text(out, "required");
     else
-        put_default(out, value);
+        put_default(out, row, value);
     if (row->allowed)
         put_allowed(out, row->allowed);
     if (row->flags & WEIR_OPTION_SECRET)
