@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import select
 import shlex
 import shutil
 import signal
@@ -627,12 +628,11 @@ def redis_passes_vetting(folder):
 
 
 def build_mqtt(folder):
-    need("libmosquitto")
     return build(folder, "mqtt_source")
 
 
-def mqtt_options(broker, place, **options):
-    return {"type": "mqtt_source", "plugin": os.path.join(place, "mqtt_source.source.so"), "port": broker.port, "topics": ["t/#"],
+def mqtt_options(address, place, **options):
+    return {"type": "mqtt_source", "plugin": os.path.join(place, "mqtt_source.source.so"), "broker": address, "topics": ["t/#"],
             "client_id": "weir", "group": "g", **options}
 
 
@@ -660,7 +660,7 @@ def mqtt_names_values_by_their_topic(folder):
     with Mosquitto(folder) as broker:
         place, _ = build_mqtt(folder)
         broker.publish("t/old", [], "-r", "-m", "v=99")
-        program = start_mqtt(folder, mqtt_options(broker, place, topics=["t/#", "u"]))
+        program = start_mqtt(folder, mqtt_options(broker.address, place, topics=["t/#", "u"]))
         broker.publish("t/a", ["v=1"])
         broker.publish("u", ["v=2"], qos=0)
         broker.publish("t/a/b", [], "-m", "v=3\nw=4")
@@ -671,7 +671,7 @@ def mqtt_names_values_by_their_topic(folder):
         assert found == [("g", "t/a", "v", 1), ("g", "u", "v", 2), ("g", "t/a/b", "v", 3), ("g", "t/a/b", "w", 4)], found
         broker.publish("/t/a", ["v=5"])  # kept for it: it was subscribed to "t/#", not to this
         os.remove(os.path.join(folder, "out"))
-        program = start_mqtt(folder, mqtt_options(broker, place, topics=["/t/#"], topic="group"))
+        program = start_mqtt(folder, mqtt_options(broker.address, place, topics=["/t/#"], topic="group"))
         broker.publish("/t/a", ["v=6"])
         program.await_stats(added=1)
         program.end()
@@ -684,7 +684,7 @@ def mqtt_values_come_although_the_broker_is_killed_and_the_destination_is_dead(f
     each, path = 5000, os.path.join(folder, "away", "out")  # Mosquitto mixes up more than 65,535 messages of a client
     with Mosquitto(folder) as broker:
         place, _ = build_mqtt(folder)
-        program = start_mqtt(folder, mqtt_options(broker, place), dead_handler(folder))
+        program = start_mqtt(folder, mqtt_options(broker.address, place), dead_handler(folder))
         for part in range(6):
             if part == 3:
                 assert program.stats()["added"] < 3 * each, "it reads more than there is room for"
@@ -708,7 +708,7 @@ def mqtt_values_come_although_the_program_is_killed(folder):
     with Mosquitto(folder) as broker:
         place, _ = build_mqtt(folder)
         settings = {"journal": os.path.join(folder, "journal")}
-        program = start_mqtt(folder, mqtt_options(broker, place), out, **settings)
+        program = start_mqtt(folder, mqtt_options(broker.address, place), out, **settings)
         for part in range(4):
             lines = [f"v={i}" for i in range(part * count // 4, (part + 1) * count // 4)]
             with ThreadPoolExecutor() as publisher:
@@ -717,7 +717,7 @@ def mqtt_values_come_although_the_program_is_killed(folder):
                 program.program.kill()
                 program.program.wait()
                 published.result()
-            program = Sourced(folder, mqtt_options(broker, place), out, **settings)
+            program = Sourced(folder, mqtt_options(broker.address, place), out, **settings)
         wait_for(lambda: set(values_in(out["path"])) == set(range(count)), "all values")
         text, _ = program.program.communicate(timeout=300)
         report = json.loads(text.splitlines()[-1])
@@ -732,13 +732,196 @@ def mqtt_says_why_it_cannot_read(folder):
     with Mosquitto(folder) as broker:
         place, _ = build_mqtt(folder)
         broker.kill()
-        program = Sourced(folder, mqtt_options(broker, place))
-        program.await_log(r"127\.0\.0\.1: (Connection refused|The connection was lost)")
+        program = Sourced(folder, mqtt_options(broker.address, place))
+        program.await_log(r"connect 127\.0\.0\.1:\d+: Connection refused")
         broker.start()
         program.await_log("is subscribed")
         broker.publish("t/a", ["v=1"])
         program.await_stats(added=1)
         program.end()
+
+
+@source_case
+def mqtt_connects_to_a_path_and_a_name_and_says_why_it_is_refused(folder):
+    passwords, path = os.path.join(folder, "passwords"), os.path.join(folder, "socket")
+    place, _ = build_mqtt(folder)
+    if not shutil.which("mosquitto_passwd"):
+        raise Skip("mosquitto_passwd is not installed (Debian: mosquitto)")
+    subprocess.run(["mosquitto_passwd", "-b", "-c", passwords, "hall", "right one"], check=True, capture_output=True)
+    with Mosquitto(folder, "allow_anonymous false", f"password_file {passwords}", f"listener 0 {path}") as broker:
+        for login in ({}, {"user": "hall", "password": "wrong one"}, {"password": "right one"}):
+            program = Sourced(folder, mqtt_options(broker.address, place, **login))
+            program.await_log("the broker refuses the connection: (user or password|not authorized)")
+            program.end()
+        for count, address in enumerate((broker.address, f"unix:{path}", f"tcp://localhost:{broker.port}"), 1):
+            program = start_mqtt(folder, mqtt_options(address, place, user="hall", password="right one"))
+            broker.publish("t/a", [], "-u", "hall", "-P", "right one", "-m", f"v={count}")
+            program.await_stats(added=1)
+            program.end()
+            assert program.values()[-1] == ("v", count) and "right one" not in program.log(), program.log()
+    with Mosquitto(folder, "allow_anonymous true", "max_qos 0") as broker:
+        program = Sourced(folder, mqtt_options(broker.address, place))
+        program.await_log("the broker does not grant QoS 1: t/#")
+        program.end()
+
+
+@source_case
+def mqtt_takes_a_message_that_is_larger_than_any_buffer(folder):
+    count, path = 150000, os.path.join(folder, "message")
+    with open(path, "w", encoding="ascii") as file:
+        file.write("\n".join(f"v={i}" for i in range(count)))
+    assert os.path.getsize(path) > 2 ** 20
+    with Mosquitto(folder) as broker:
+        place, _ = build_mqtt(folder)
+        program = start_mqtt(folder, mqtt_options(broker.address, place))
+        broker.publish("t/a", [], "-f", path)
+        program.await_stats(added=count)
+        counts = program.end()
+        assert counts["added"] == counts["lines"] == count, counts
+        assert [value for _, value in program.values()] == list(range(count))
+
+
+@source_case
+def mqtt_gets_a_message_again_that_a_stop_has_interrupted(folder):
+    count = 30000
+    with Mosquitto(folder) as broker:
+        place, _ = build_mqtt(folder)
+        program = start_mqtt(folder, mqtt_options(broker.address, place), dead_handler(folder))
+        broker.publish("t/a", [f"v={i}" for i in range(count)], "-s")
+        program.await_stats(added=1)
+        program.stop()
+        wait_for(lambda: "Client weir disconnected" in broker.read_log(), "the end of the connection")
+        os.mkdir(os.path.join(folder, "away"))
+        counts = program.end()
+        assert 0 < counts["added"] < count and counts["bad_lines"] == counts["refused"] == 0, counts
+        program = start_mqtt(folder, mqtt_options(broker.address, place), dead_handler(folder))
+        program.await_stats(added=count)
+        program.end()
+        program = start_mqtt(folder, mqtt_options(broker.address, place), dead_handler(folder))
+        broker.publish("t/a", ["v=0"])
+        program.await_stats(added=1)
+        assert program.end()["added"] == 1, "it was acknowledged, and came again"
+        assert set(values_in(os.path.join(folder, "away", "out"))) == set(range(count))
+
+
+# A broker that is a script.
+WELCOME, GRANTED = b"\x20\2\0\0", b"\x90\3\0\1\1"
+MESSAGE = b"\x32\x0e\0\3t/a\0\7v=1\nv=2"  # QoS 1, number 7
+
+
+def mqtt_read(connection):
+    """Returns a packet: its first byte, and its body."""
+    first, length, shift, body = connection.recv(1, socket.MSG_WAITALL), 0, 0, b""
+    more = 128
+    while more & 128:
+        more = connection.recv(1, socket.MSG_WAITALL)[0]
+        length |= (more & 127) << shift
+        shift += 7
+    while len(body) < length:
+        part = connection.recv(length - len(body))
+        assert part, "it has closed the connection"
+        body += part
+    return first[0], body
+
+
+def mqtt_accept(listener, *texts):
+    """Lets a client in that sends these texts in its CONNECT, and subscribes it, byte by byte."""
+    connection, _ = listener.accept()
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    flags = (0, 0x80, 0xc0)[len(texts) - 1]
+    given = b"".join(len(text).to_bytes(2, "big") + text for text in texts)
+    assert mqtt_read(connection) == (0x10, b"\0\4MQTT\4" + bytes([flags]) + b"\0\0" + given)
+    mqtt_send(connection, WELCOME)
+    assert mqtt_read(connection) == (0x82, b"\0\1\0\3t/#\1")
+    mqtt_send(connection, GRANTED)
+    return connection
+
+
+def mqtt_send(connection, packet):
+    for byte in packet:
+        connection.sendall(bytes([byte]))
+
+
+def mqtt_listen():
+    """Returns the broker's socket and address. It has room for little that is not read."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    return listener, f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@source_case
+def mqtt_parses_a_message_while_it_comes_and_acknowledges_it_when_it_is_taken(folder):
+    place, _ = build_mqtt(folder)
+    listener, address = mqtt_listen()
+    with listener:
+        program = Sourced(folder, mqtt_options(address, place))
+        with mqtt_accept(listener, b"weir") as connection:
+            mqtt_send(connection, MESSAGE[:-1])
+            program.await_stats(added=1)
+            assert not select.select([connection], [], [], 0)[0], connection.recv(100)
+            mqtt_send(connection, MESSAGE[-1:])
+            assert mqtt_read(connection) == (0x40, b"\0\7")
+            mqtt_send(connection, MESSAGE[:-1])
+            program.await_stats(added=3)
+        with mqtt_accept(listener, b"weir") as connection:  # the connection was lost: the message comes again
+            mqtt_send(connection, b"\x3a" + MESSAGE[1:])
+            assert mqtt_read(connection) == (0x40, b"\0\7")
+            mqtt_send(connection, b"\x33" + MESSAGE[1:])  # a retained one
+            assert mqtt_read(connection) == (0x40, b"\0\7")
+            mqtt_send(connection, MESSAGE[:-1])
+            program.await_stats(added=6)
+            program.stop()
+            assert mqtt_read(connection) == (0xe0, b"") and not connection.recv(1)
+        counts = program.end()
+        assert counts["added"] == 6 and counts["bad_lines"] == counts["refused"] == 0, counts
+
+
+@source_case
+def mqtt_sends_texts_of_any_length_that_is_allowed(folder):
+    place, _ = build_mqtt(folder)
+    listener, address = mqtt_listen()
+    with listener:
+        texts = {"client_id": "x" * 65535, "user": "y" * 65535, "password": "z" * 65535}
+        program = Sourced(folder, mqtt_options(address, place, **texts))
+        with mqtt_accept(listener, *(text.encode() for text in texts.values())) as connection:
+            program.await_log("is subscribed")
+            mqtt_send(connection, b"\x30\x0a\0\3t/av=1\nv")
+            program.await_stats(added=1)
+        program.await_stats(bad_lines=1)  # QoS 0: it does not come again
+        program.end()
+        program = Sourced(folder, mqtt_options(address, place, client_id="x" * 65536))
+        program.await_log("a topic, client_id, user or password is longer than 65,535 bytes")
+        program.end()
+
+
+NOT_ALLOWED = (
+    (b"HTTP/1.1 400 Bad Request\r\n\r\n", "not one of MQTT 3.1.1"), (b"\x20\3\0\0\0", "not one of MQTT 3.1.1"), (MESSAGE, "not one of MQTT 3.1.1"),
+    (b"\x20\2\0\1", "refuses the connection: protocol version"), (b"\x20\2\0\5", "refuses the connection: not authorized"),
+    (b"\x20\2\0\6", "refuses the connection: unknown reason"), (WELCOME + WELCOME, "a packet that is not expected"),
+    (WELCOME + b"\x90\3\0\1\x80", "does not grant QoS 1: t/#"), (WELCOME + b"\x90\3\0\1\0", "does not grant QoS 1: t/#"),
+    (WELCOME + b"\x90\2\0\1", "length does not fit"), (WELCOME + b"\x90\4\0\1\1\1", "length does not fit"),
+    (WELCOME + GRANTED + GRANTED, "a packet that is not expected"), (WELCOME + b"\x34" + MESSAGE[1:], "a packet that is not expected"),
+    (WELCOME + b"\x36" + MESSAGE[1:], "a packet that is not expected"), (WELCOME + b"\0\0", "a packet that is not expected"),
+    (WELCOME + b"\xd0\1\0", "length does not fit"), (WELCOME + b"\x30\0", "length does not fit"), (WELCOME + b"\x30\1\0", "length does not fit"),
+    (WELCOME + b"\x30\4\0\xfft/", "length does not fit"), (WELCOME + b"\x30\4\xff\xfft/", "length does not fit"),
+    (WELCOME + b"\x32\4\0\1t\0", "length does not fit"), (WELCOME + b"\x30\xff\xff\xff\xff\1", "length does not fit"),
+)
+
+
+@source_case
+def mqtt_ends_a_connection_with_a_packet_that_is_not_allowed(folder):
+    place, _ = build_mqtt(folder)
+    for sent, reason in NOT_ALLOWED:
+        listener, address = mqtt_listen()
+        with listener:
+            program = Sourced(folder, mqtt_options(address, place))
+            with listener.accept()[0] as connection:
+                connection.sendall(sent)
+                program.await_log(reason)
+        counts = program.end()
+        assert counts["added"] == counts["bad_lines"] == counts["refused"] == 0, (sent, counts)
 
 
 @case
@@ -747,7 +930,7 @@ def mqtt_passes_vetting(folder):
         raise Skip("vet counts memory")
     with Mosquitto(folder) as broker:
         place, env = build_mqtt(folder)
-        options = {key: value for key, value in mqtt_options(broker, place).items() if key not in ("type", "plugin", "group")}
+        options = {key: value for key, value in mqtt_options(broker.address, place).items() if key not in ("type", "plugin", "group")}
         publish = f"printf 'v=1\\nv=2\\nv=3\\n' | mosquitto_pub -h 127.0.0.1 -p {broker.port} -q 1 -t t/x -l"
         done = run(env, WEIR, "vet", "--strict", os.path.join(place, "mqtt_source.source.so"), "--options", json.dumps(options), "--write",
                    publish, timeout=900)

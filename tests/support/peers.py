@@ -452,14 +452,20 @@ class Mosquitto(Peer):
 
     program, package = "mosquitto", "mosquitto, mosquitto-clients"
 
+    def __init__(self, folder, *lines):
+        """lines: of its configuration, in place of the one that lets everybody in."""
+        self.lines = lines or ["allow_anonymous true"]
+        super().__init__(folder)
+        self.address = f"tcp://127.0.0.1:{self.port}"
+
     def command(self):
         if not shutil.which("mosquitto_pub"):
             raise Skip(f"mosquitto_pub is not installed (Debian: {self.package})")
         config = os.path.join(self.folder, "mosquitto.conf")
         user = "user root\n" if os.geteuid() == 0 else ""
         with open(config, "w", encoding="ascii") as file:
-            file.write(f"{user}listener {self.port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0\n"
-                       f"persistence true\npersistence_location {self.folder}/\nautosave_interval 0\n")
+            file.write(f"{user}max_queued_messages 0\npersistence true\npersistence_location {self.folder}/\nautosave_interval 0\n"
+                       f"listener {self.port} 127.0.0.1\n" + "".join(f"{line}\n" for line in self.lines))
         return [self.path, "-c", config]
 
     def is_ready(self):
