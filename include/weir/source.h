@@ -305,8 +305,9 @@ typedef struct weir_parser {
     bool (*resume)(weir_text *text);
 
     /* [source] The text ends: parses a last line without a newline. A text that goes on later, such as that of
-     * the next writer of a pipe, begins anew. Returns as parse. is_whole: without it, such a line is torn: it
-     * is counted as a line that cannot be parsed. */
+     * the next writer of a pipe, begins anew. Returns false if there is no room for a record: then wait, and
+     * call it again until it returns true. is_whole: without it, such a line is torn: it is counted as a line
+     * that cannot be parsed. */
     bool (*finish)(weir_text *text, bool is_whole);
 
     /* [source] Frees the text. What finds no room now is lost and counted. May be NULL. */
