@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,10 +37,10 @@
     X(sets_alarm) X(sets_locale_to_c) X(sets_numbers_to_c) X(drops_all) X(loses_some) X(writes_wrong_value) \
     X(writes_more_digits) X(writes_exponents) X(writes_name_last) X(writes_one_line) X(rejects_all) \
     X(rejects_large) X(drops_large) X(rejects_in_program) X(repeats_some) X(buffers) X(empties_on_open) \
-    X(swaps_values) X(inherits) X(leaks_every_50th) X(leaks_on_failed_open) \
+    X(swaps_values) X(inherits) X(leaks_every_50th) \
     X(static_descriptor) X(static_options) X(thread_per_batch) X(abandon_frees) X(abandon_allocates) \
     X(keeps_note) X(keeps_label) X(short_label) X(few_labels) X(short_note) X(small_array) \
-    X(gives_up_waiting) X(crashes_in_stopped_open) X(gives_up_open) \
+    X(crashes_in_stopped_open) X(gives_up_open) \
     X(now_sleeps) X(now_allocates) X(now_is_deep) X(now_does_nothing)
 /* clang-format on */
 
@@ -265,7 +264,7 @@ static void open_it(void *self, weir_outcome *outcome)
         return;
     outcome->code = WEIR_OUTCOME_RETRY;
     snprintf(outcome->reason, sizeof outcome->reason, "%s", strerror(errno));
-    if (faulty->fd >= 0 && faulty->fault != FAULT_leaks_on_failed_open)
+    if (faulty->fd >= 0)
         close(faulty->fd);
     faulty->fd = -1;
 }
@@ -359,26 +358,14 @@ static char *make_lines(const struct faulty *faulty, const weir_batch *batch, si
     return text;
 }
 
-/* A destination that takes nothing at the moment. Returns whether it takes something again. */
-static bool wait_for_room(const struct faulty *faulty, int fd)
-{
-    struct pollfd room = {.fd = fd, .events = POLLOUT};
-    int ready = 0;
-    if (faulty->fault != FAULT_gives_up_waiting)
-        return false;
-    while (ready == 0 && !faulty->host->stopping(faulty->host))
-        ready = poll(&room, 1, 50);
-    return ready > 0;
-}
-
-static bool write_all(const struct faulty *faulty, int fd, const char *bytes, size_t length)
+static bool write_all(int fd, const char *bytes, size_t length)
 {
     while (length) {
         ssize_t written = write(fd, bytes, length);
-        if (written < 0 && !(errno == EAGAIN && wait_for_room(faulty, fd)))
+        if (written < 0)
             return false;
-        bytes += written > 0 ? written : 0;
-        length -= written > 0 ? (size_t)written : 0;
+        bytes += written;
+        length -= (size_t)written;
     }
     return true;
 }
@@ -402,15 +389,14 @@ static bool write_batch(struct faulty *faulty, const weir_batch *batch)
     const struct options *options = faulty->fault == FAULT_static_options ? shared_options : faulty->options;
     if (!options->path) {
         const char *bytes = (const char *)batch->samples;
-        return lseek(fd, 0, SEEK_SET) == 0 &&
-               write_all(faulty, fd, bytes, batch->count * sizeof *batch->samples);
+        return lseek(fd, 0, SEEK_SET) == 0 && write_all(fd, bytes, batch->count * sizeof *batch->samples);
     }
     char *text = make_lines(faulty, batch, &length);
     if (*options->path != '/')
         abort();
     if (faulty->fault == FAULT_buffers)
         return buffer_lines(faulty, text, length);
-    bool written = write_all(faulty, fd, text, length);
+    bool written = write_all(fd, text, length);
     free(text);
     return written;
 }
@@ -556,7 +542,7 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
         return;
     if (!write_batch(faulty, batch)) {
         outcome->done = 0;
-        outcome->code = errno == EAGAIN ? WEIR_OUTCOME_RETRY : WEIR_OUTCOME_REOPEN;
+        outcome->code = WEIR_OUTCOME_REOPEN;
         snprintf(outcome->reason, sizeof outcome->reason, "%s", strerror(errno));
         return;
     }

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,7 +25,7 @@
     X(changes_folder) X(prints_in_open) X(unknown_code) X(garbage) X(writes_behind_outcome) \
     X(ignores_stop) X(never_waits) X(open_hangs) X(spins) X(spins_full) X(adds_forever) X(loses_full) \
     X(repeats_refused) X(static_state) X(leaks_descriptor) X(inherits) X(closes_twice) \
-    X(leaks_on_failed_open) X(leaves_thread) X(leaks_memory) X(abandon_leaves) X(abandon_frees) \
+    X(leaves_thread) X(leaks_memory) X(abandon_leaves) X(abandon_frees) \
     X(abandon_writes) X(abandon_crashes) X(wrong_thread) X(empty_record) X(odd_kind) X(odd_mark) \
     X(logs_secret) X(crashes_at_stop) X(many_descriptors) X(odd_descriptor) X(slow_to_stop) \
     X(early_stop) X(crashes_at_exit)
@@ -156,18 +155,6 @@ static void *create(const weir_host *host, const void *given)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static void open_socket(struct source *source, weir_source_outcome *outcome)
-{
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0) {
-        close(fd);
-        return;
-    }
-    outcome->code = WEIR_SOURCE_RETRY;
-    snprintf(outcome->reason, sizeof outcome->reason, "socket");
-    source->fd = -1; /* and the first descriptor is lost */
-}
-
 static void misbehave_in_open(struct source *source, weir_source_outcome *outcome)
 {
     switch (source->fault) {
@@ -183,7 +170,6 @@ static void misbehave_in_open(struct source *source, weir_source_outcome *outcom
     case FAULT_leaks_descriptor: memfd_create("lost", MFD_CLOEXEC); break;
     case FAULT_leaves_thread: start_thread(); break;
     case FAULT_logs_secret: source->host->log(source->host, WEIR_LOG_INFO, "with %s", source->token); break;
-    case FAULT_leaks_on_failed_open: open_socket(source, outcome); break;
     case FAULT_early_stop: source->host->wait(source->host, 50); break;
     case FAULT_crashes_at_exit: atexit(crash); break;
     default: break;

@@ -62,7 +62,6 @@ VERDICTS = {
     "leaks_descriptor": ("descriptors", "5 descriptors stay open after 5 life cycles: .*memfd:lost"),
     "inherits": ("descriptors", r"open opens descriptor \d+ \(.*faulty.*\) without O_CLOEXEC"),
     "closes_twice": ("descriptors", r"destroy closes descriptor \d+, which it does not own"),
-    "leaks_on_failed_open": ("descriptors", r"open leaves a descriptor open after its call of socket has failed \(Too many open files\)"),
     "leaves_thread": ("threads", "3 threads still run after 3 life cycles"),
     "leaks_memory": ("memory", r"about \d+ bytes are leaked in each life cycle"),
     "abandon_leaves": ("abandon", "abandon leaves descriptors open: .*memfd:own"),

@@ -86,7 +86,6 @@ VERDICTS = {
     "sets_numbers_to_c": ("state", r'open changes the locale \(LC_NUMERIC\) from "C.UTF-8" to "C"'),
     "inherits": ("descriptors", r"open opens descriptor \d+ \(.*faulty.*\) without O_CLOEXEC"),
     "leaks_every_50th": ("descriptors", r"\d+ descriptors stay open after 1 life cycles with many batches: .*memfd:lost"),
-    "leaks_on_failed_open": ("descriptors", r"open leaves a descriptor open after its call of flock has failed \(No locks available\)"),
     "static_descriptor": ("instances", "emit of a handler fails once another handler of the type was closed and destroyed"),
     "thread_per_batch": ("threads", "emit leaves a thread behind with [5-8] of 8 batches"),
     "abandon_frees": ("abandon", r"abandon frees memory; it may call close\(2\) and nothing else"),
@@ -97,7 +96,6 @@ VERDICTS = {
     "few_labels": ("names", "killed by (Segmentation fault|Aborted|Bus error)"),
     "short_note": ("names", "killed by (Segmentation fault|Aborted|Bus error)"),
     "small_array": ("series", "killed by (Segmentation fault|Aborted|Bus error)"),
-    "gives_up_waiting": ("stop", "emit waits for its destination, but gives up as soon as a stop is requested, although 10000 ms are left"),
     "crashes_in_stopped_open": ("exit", r"a program that exits \d+\.\d ms after its first value, while the handler is being opened, is killed by Seg"),
     "gives_up_open": ("exit", r"the value of a program that exits \d+\.\d ms after it was added is lost, although the destination is available"),
 }
@@ -284,7 +282,7 @@ def every_failure_refers_to_a_section_of_the_guide(folder):
     named = {section for pair in named for section in pair if section}
     assert named <= sections and len(named) >= 12, named - sections
     for fault, section in (("prints_to_stdout", "responsibilities-and-threads"), ("keeps_label", "batches-and-done"),
-                           ("inherits", "open-and-close"), ("abandon_frees", "fork"), ("gives_up_waiting", "waiting-and-stopping"),
+                           ("inherits", "open-and-close"), ("abandon_frees", "fork"), ("gives_up_open", "waiting-and-stopping"),
                            ("crashes_in_stopped_open", "create"), ("leaks_memory", "life-cycle")):
         if is_reported_by_sanitizers(fault):
             continue

@@ -4,13 +4,10 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "descriptors.h"
-#include "faults.h"
 #include "growth.h"
 #include "probe.h"
 #include "text/common.h"
@@ -107,21 +104,6 @@ static void fail_to_open(struct vet_probe *probe)
                  vet_descriptors_show(3, shown, sizeof shown));
 }
 
-/* A stop is requested, so that a handler that waits for its destination returns. */
-static void open_stopped(struct vet_probe *probe)
-{
-    atomic_store(&vet_page->stop, 1);
-    vet_probe_open(probe);
-    atomic_store(&vet_page->stop, 0);
-    if (probe->open)
-        vet_probe_close(probe);
-}
-
-static void open_once(const struct vet_subject *subject)
-{
-    vet_probe_run(subject, open_stopped);
-}
-
 void vet_check_descriptors(const struct vet_subject *subject)
 {
     enum { LIVES = 5 };
@@ -129,36 +111,17 @@ void vet_check_descriptors(const struct vet_subject *subject)
     vet_probe_run(subject, vet_probe_live); /* libraries may open descriptors on first use and keep them */
     live_inheriting(subject);
     check_lives(subject, vet_probe_live, LIVES, "");
-    vet_faults_check_open(&(struct vet_faults_life){subject, open_once});
     live_guarded(subject);
     check_lives(subject, live_long, 1, " with many batches");
-    vet_pass("none stays open, also after an open that fails; child programs inherit none; none of the program "
-             "is closed or written to");
+    vet_pass("none stays open; child programs inherit none; none of the program is closed or written to");
 }
 
 /* ---- Threads and processes ------------------------------------------------------------------- */
 
 enum { WATCHED_BATCHES = 8 };
 
-/* How many batches have left a thread behind that was not there before. */
-struct thread_count {
-    _Atomic bool started; /* emit has started a thread */
-    _Atomic int batches;
-};
-
-/* Delays the end of threads, so that one that outlives its emit is still there when emit returns. */
-static void delay_end(void *ctx, struct vet_watch_call *call)
-{
-    const struct timespec delay = {0, 100000000};
-    struct thread_count *count = ctx;
-    bool starts = call->number == SYS_clone || call->number == SYS_clone3;
-    if (starts && atomic_load(&vet_page->call) == VET_EMIT)
-        atomic_store(&count->started, true);
-    if (call->number == SYS_exit && atomic_load(&count->started))
-        nanosleep(&delay, NULL);
-}
-
-static struct thread_count *thread_count;
+/* How many batches have left a thread behind that was not there before; shared with the monitored process. */
+static _Atomic int *thread_count;
 
 static void count_threads_of_batches(struct vet_probe *probe)
 {
@@ -166,7 +129,7 @@ static void count_threads_of_batches(struct vet_probe *probe)
     for (int i = 0; i < WATCHED_BATCHES; i++) {
         int before = vet_descriptors_newest_thread(); /* a thread of an earlier batch may be about to end */
         vet_probe_must_deliver(probe, (struct vet_recipe){.count = 3});
-        atomic_fetch_add(&thread_count->batches, vet_descriptors_newest_thread() > before);
+        atomic_fetch_add(thread_count, vet_descriptors_newest_thread() > before);
     }
     if (probe->open)
         vet_probe_close(probe);
@@ -181,9 +144,9 @@ static void check_threads_of_batches(const struct vet_subject *subject)
 {
     char text[200];
     thread_count = vet_watch_share(sizeof *thread_count);
-    vet_watch_calls(delay_end, thread_count, live_counted, (void *)(uintptr_t)subject, text, sizeof text);
+    vet_watch(VET_WATCH_THREADS, live_counted, (void *)(uintptr_t)subject, text, sizeof text);
     vet_watch_exit_if_decided();
-    int batches = atomic_load(&thread_count->batches);
+    int batches = atomic_load(thread_count);
     if (batches > WATCHED_BATCHES / 2)
         vet_fail(
             "emit leaves a thread behind with %d of %d batches; deliver in emit: the core has a thread for "

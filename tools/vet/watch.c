@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "text/common.h"
@@ -30,39 +31,36 @@ struct call {
     const char *name, *description;
 };
 
-enum { IO = 1, CALLS = 2, NOW = 4 };
+enum { IO = 1, NOW = 2, THREADS = 4 };
 
 /* sendmsg is missing: it passes the descriptor to the parent. */
 static const struct call calls[] = {
-    {SYS_openat, IO | CALLS, "openat", "opens a file"},
-    {SYS_socket, IO | CALLS, "socket", "creates a socket"},
-    {SYS_socketpair, IO | CALLS, "socketpair", "creates sockets"},
-    {SYS_connect, IO | CALLS | NOW, "connect", "connects"},
-    {SYS_bind, IO | CALLS, "bind", "binds a socket"},
-    {SYS_sendto, IO | CALLS, "sendto", "sends"},
-    {SYS_write, IO | CALLS, "write", "writes"},
-    {SYS_writev, IO | CALLS, "writev", "writes"},
-    {SYS_pwrite64, IO | CALLS, "pwrite", "writes"},
-    {SYS_pipe2, IO | CALLS, "pipe2", "creates a pipe"},
-    {SYS_mkdirat, IO | CALLS, "mkdirat", "creates a directory"},
-    {SYS_mknodat, IO | CALLS, "mknodat", "creates a named pipe or device"},
-    {SYS_unlinkat, IO | CALLS, "unlinkat", "deletes a file or directory"},
-    {SYS_renameat2, IO | CALLS, "renameat2", "renames a file or directory"},
-    {SYS_clone, IO | CALLS | NOW, "clone", "starts a thread or a process"},
-    {SYS_clone3, IO | CALLS | NOW, "clone3", "starts a thread or a process"},
-    {SYS_execve, IO | CALLS | NOW, "execve", "runs a program"},
-    {SYS_nanosleep, IO | CALLS | NOW, "nanosleep", "sleeps"},
-    {SYS_clock_nanosleep, IO | CALLS | NOW, "clock_nanosleep", "sleeps"},
-    {SYS_ppoll, IO | CALLS | NOW, "ppoll", "waits"},
-    {SYS_epoll_create1, IO | CALLS, "epoll_create1", "creates an epoll descriptor"},
-    {SYS_eventfd2, IO | CALLS, "eventfd2", "creates an event descriptor"},
-    {SYS_flock, IO | CALLS, "flock", "locks a file"},
-    {SYS_exit, CALLS, "exit", "ends a thread"},
-    {SYS_lseek, CALLS, "lseek", "positions"},
-    {SYS_ftruncate, CALLS, "ftruncate", "truncates"},
-    {SYS_fchmod, CALLS, "fchmod", "changes permissions"},
-    {SYS_epoll_pwait, CALLS | NOW, "epoll_pwait", "waits"},
-    {SYS_pselect6, CALLS | NOW, "pselect6", "waits"},
+    {SYS_openat, IO, "openat", "opens a file"},
+    {SYS_socket, IO, "socket", "creates a socket"},
+    {SYS_socketpair, IO, "socketpair", "creates sockets"},
+    {SYS_connect, IO | NOW, "connect", "connects"},
+    {SYS_bind, IO, "bind", "binds a socket"},
+    {SYS_sendto, IO, "sendto", "sends"},
+    {SYS_write, IO, "write", "writes"},
+    {SYS_writev, IO, "writev", "writes"},
+    {SYS_pwrite64, IO, "pwrite", "writes"},
+    {SYS_pipe2, IO, "pipe2", "creates a pipe"},
+    {SYS_mkdirat, IO, "mkdirat", "creates a directory"},
+    {SYS_mknodat, IO, "mknodat", "creates a named pipe or device"},
+    {SYS_unlinkat, IO, "unlinkat", "deletes a file or directory"},
+    {SYS_renameat2, IO, "renameat2", "renames a file or directory"},
+    {SYS_clone, IO | NOW | THREADS, "clone", "starts a thread or a process"},
+    {SYS_clone3, IO | NOW | THREADS, "clone3", "starts a thread or a process"},
+    {SYS_execve, IO | NOW, "execve", "runs a program"},
+    {SYS_nanosleep, IO | NOW, "nanosleep", "sleeps"},
+    {SYS_clock_nanosleep, IO | NOW, "clock_nanosleep", "sleeps"},
+    {SYS_ppoll, IO | NOW, "ppoll", "waits"},
+    {SYS_epoll_create1, IO, "epoll_create1", "creates an epoll descriptor"},
+    {SYS_eventfd2, IO, "eventfd2", "creates an event descriptor"},
+    {SYS_flock, IO, "flock", "locks a file"},
+    {SYS_epoll_pwait, NOW, "epoll_pwait", "waits"},
+    {SYS_pselect6, NOW, "pselect6", "waits"},
+    {SYS_exit, THREADS, "exit", "ends a thread"},
     {SYS_fsync, NOW, "fsync", "waits for the disk"},
     {SYS_fdatasync, NOW, "fdatasync", "waits for the disk"},
     {SYS_mmap, NOW, "mmap", "allocates memory"},
@@ -71,20 +69,20 @@ static const struct call calls[] = {
     {SYS_munmap, NOW, "munmap", "frees memory"},
 /* older calls, which not every architecture has */
 #ifdef SYS_open
-    {SYS_open, IO | CALLS, "open", "opens a file"},
-    {SYS_creat, IO | CALLS, "creat", "creates a file"},
-    {SYS_pipe, IO | CALLS, "pipe", "creates a pipe"},
-    {SYS_mkdir, IO | CALLS, "mkdir", "creates a directory"},
-    {SYS_mknod, IO | CALLS, "mknod", "creates a named pipe or device"},
-    {SYS_unlink, IO | CALLS, "unlink", "deletes a file or directory"},
-    {SYS_rename, IO | CALLS, "rename", "renames a file or directory"},
-    {SYS_fork, IO | CALLS | NOW, "fork", "starts a process"},
-    {SYS_vfork, IO | CALLS | NOW, "vfork", "starts a process"},
-    {SYS_poll, IO | CALLS, "poll", "waits"},
-    {SYS_select, IO | CALLS | NOW, "select", "waits"},
+    {SYS_open, IO, "open", "opens a file"},
+    {SYS_creat, IO, "creat", "creates a file"},
+    {SYS_pipe, IO, "pipe", "creates a pipe"},
+    {SYS_mkdir, IO, "mkdir", "creates a directory"},
+    {SYS_mknod, IO, "mknod", "creates a named pipe or device"},
+    {SYS_unlink, IO, "unlink", "deletes a file or directory"},
+    {SYS_rename, IO, "rename", "renames a file or directory"},
+    {SYS_fork, IO | NOW, "fork", "starts a process"},
+    {SYS_vfork, IO | NOW, "vfork", "starts a process"},
+    {SYS_poll, IO, "poll", "waits"},
+    {SYS_select, IO | NOW, "select", "waits"},
 #endif
 #ifdef SYS_epoll_wait
-    {SYS_epoll_wait, CALLS | NOW, "epoll_wait", "waits"},
+    {SYS_epoll_wait, NOW, "epoll_wait", "waits"},
 #endif
 };
 
@@ -102,7 +100,7 @@ static unsigned short add_rule(struct sock_filter *rules, unsigned short used, i
 
 static unsigned bit_of(enum vet_watch_kind kind)
 {
-    return kind == VET_WATCH_NOW ? NOW : kind == VET_WATCH_CALLS ? CALLS : IO;
+    return kind == VET_WATCH_NOW ? NOW : kind == VET_WATCH_THREADS ? THREADS : IO;
 }
 
 /* For each listed call a jump and its action, then the default action. */
@@ -198,15 +196,6 @@ static bool is_system_read(const char *path, uint64_t flags)
     return false;
 }
 
-bool vet_watch_is_system_read(const struct vet_watch_call *call)
-{
-    char path[256] = "";
-    if (call->number != SYS_openat)
-        return false;
-    read_text(call->thread, call->args[1], path, sizeof path);
-    return is_system_read(path, call->args[2]);
-}
-
 /* ---- Descriptions ---------------------------------------------------------------------------- */
 
 struct description {
@@ -223,76 +212,71 @@ static const struct call *find_call(int number, unsigned kinds)
     return NULL;
 }
 
-static void describe_waiting(void *ctx, struct vet_watch_call *call)
-{
-    const struct description *description = ctx;
-    const struct call *known = find_call(call->number, NOW);
-    if (known && !*description->text)
-        snprintf(description->text, description->size, "%s (%s)", known->description, known->name);
-}
-
-static void describe_io(void *ctx, struct vet_watch_call *call)
+static void describe_io(const struct seccomp_notif *request, const struct description *description)
 {
     char path[256] = "";
-    const struct description *description = ctx;
-    const struct call *known = find_call(call->number, IO);
-    if (*description->text || !known || vet_watch_is_system_read(call))
-        return;
-    if (call->number != SYS_openat) {
+    const struct call *known = find_call(request->data.nr, IO);
+    if (known && request->data.nr != SYS_openat)
         snprintf(description->text, description->size, "%s (%s)", known->description, known->name);
+    if (request->data.nr != SYS_openat)
         return;
-    }
-    read_text(call->thread, call->args[1], path, sizeof path);
-    snprintf(description->text, description->size, "opens %.200s (openat)", path);
+    read_text((pid_t)request->pid, request->data.args[1], path, sizeof path);
+    if (!is_system_read(path, request->data.args[2]))
+        snprintf(description->text, description->size, "opens %.200s (openat)", path);
 }
 
 /* In the check of abandon each allocation has pages of its own, so that free(3) shows as a system call. */
-static void describe_any(void *ctx, struct vet_watch_call *call)
+static void describe_any(const struct seccomp_notif *request, const struct description *description)
 {
-    const struct description *description = ctx;
-    const struct call *known = find_call(call->number, IO);
-    if (*description->text)
-        return;
+    int number = request->data.nr;
+    const struct call *known = find_call(number, IO);
     if (known)
         snprintf(description->text, description->size, "calls %s", known->name);
-    else if (call->number == SYS_munmap)
+    else if (number == SYS_munmap)
         snprintf(description->text, description->size, "frees memory");
-    else if (call->number == SYS_mmap || call->number == SYS_brk)
+    else if (number == SYS_mmap || number == SYS_brk)
         snprintf(description->text, description->size, "allocates memory");
     else
-        snprintf(description->text, description->size, "makes system call number %d", call->number);
+        snprintf(description->text, description->size, "makes system call number %d", number);
 }
+
+static void describe_waiting(const struct seccomp_notif *request, const struct description *description)
+{
+    const struct call *known = find_call(request->data.nr, NOW);
+    if (known)
+        snprintf(description->text, description->size, "%s (%s)", known->description, known->name);
+}
+
+/* Delays the end of threads, once emit has started one, so that one that outlives its emit is still there when
+ * emit returns. */
+static void delay_end(const struct seccomp_notif *request, const struct description *description)
+{
+    static bool started;
+    const struct timespec delay = {0, 100000000};
+    (void)description;
+    if (request->data.nr != SYS_exit)
+        started = started || atomic_load(&vet_page->call) == VET_EMIT;
+    else if (started)
+        nanosleep(&delay, NULL);
+}
+
+/* By enum vet_watch_kind; called until there is a text. */
+static void (*const reactions[])(const struct seccomp_notif *request, const struct description *description) = {
+    describe_io,
+    describe_any,
+    describe_waiting,
+    delay_end,
+};
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-struct watcher {
-    enum vet_watch_kind kind;
-    void (*on_call)(void *ctx, struct vet_watch_call *call);
-    void *on_call_ctx;
-};
-
-static void react(const struct watcher *watcher, const struct seccomp_notif *request,
-                  struct seccomp_notif_resp *response)
-{
-    uint64_t args[6];
-    memcpy(args, request->data.args, sizeof args);
-    struct vet_watch_call call = {.thread = (pid_t)request->pid, .number = request->data.nr, .args = args};
-    watcher->on_call(watcher->on_call_ctx, &call);
-    response->id = request->id;
-    response->flags = call.made_up ? 0 : (uint32_t)SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-    if (call.made_up && call.result < 0)
-        response->error = (int32_t)call.result;
-    else if (call.made_up)
-        response->val = call.result;
-}
-
 /* Returns false if the kernel does not support SECCOMP_USER_NOTIF_FLAG_CONTINUE. */
-static bool monitor(int listener, const struct watcher *watcher)
+static bool monitor(int listener, enum vet_watch_kind kind, const struct description *description)
 {
     struct pollfd source = {.fd = listener, .events = POLLIN};
     for (;;) {
         struct seccomp_notif request;
-        struct seccomp_notif_resp response = {0};
+        struct seccomp_notif_resp response = {.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
         if (poll(&source, 1, -1) < 0 && errno != EINTR)
             return false;
         if (!(source.revents & POLLIN))
@@ -300,14 +284,17 @@ static bool monitor(int listener, const struct watcher *watcher)
         memset(&request, 0, sizeof request);
         if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &request) != 0)
             continue; /* the process was killed */
-        react(watcher, &request, &response);
+        if (!*description->text)
+            reactions[kind](&request, description);
+        response.id = request.id;
         if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response) != 0 && errno == EINVAL)
             return false;
     }
 }
 
-static bool watch(const struct watcher *watcher, void (*code)(void *ctx), void *ctx, char *text, size_t size)
+bool vet_watch(enum vet_watch_kind kind, void (*code)(void *ctx), void *ctx, char *text, size_t size)
 {
+    const struct description description = {text, size};
     int ends[2], status = 0;
     *text = '\0';
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -316,11 +303,11 @@ static bool watch(const struct watcher *watcher, void (*code)(void *ctx), void *
     }
     pid_t pid = fork();
     if (pid == 0)
-        run_watched(watcher->kind, ends[1], code, ctx);
+        run_watched(kind, ends[1], code, ctx);
     close(ends[1]);
     int listener = pid > 0 ? receive_descriptor(ends[0]) : -1;
     close(ends[0]);
-    bool watched = listener >= 0 && monitor(listener, watcher);
+    bool watched = listener >= 0 && monitor(listener, kind, &description);
     if (listener >= 0)
         close(listener);
     if (!watched) {
@@ -335,23 +322,6 @@ static bool watch(const struct watcher *watcher, void (*code)(void *ctx), void *
         raise(WTERMSIG(status));
     }
     return watched;
-}
-
-bool vet_watch(enum vet_watch_kind kind, void (*code)(void *ctx), void *ctx, char *text, size_t size)
-{
-    struct description description = {text, size};
-    void (*describe)(void *, struct vet_watch_call *) = kind == VET_WATCH_IO    ? describe_io
-                                                        : kind == VET_WATCH_NOW ? describe_waiting
-                                                                                : describe_any;
-    struct watcher watcher = {kind, describe, &description};
-    return watch(&watcher, code, ctx, text, size);
-}
-
-bool vet_watch_calls(void (*on_call)(void *call_ctx, struct vet_watch_call *call), void *call_ctx,
-                     void (*code)(void *ctx), void *ctx, char *text, size_t size)
-{
-    struct watcher watcher = {VET_WATCH_CALLS, on_call, call_ctx};
-    return watch(&watcher, code, ctx, text, size);
 }
 
 void *vet_watch_share(size_t size)
