@@ -38,10 +38,10 @@
     X(writes_more_digits) X(writes_exponents) X(writes_name_last) X(writes_one_line) X(rejects_all) \
     X(rejects_large) X(drops_large) X(rejects_in_program) X(repeats_some) X(buffers) X(empties_on_open) \
     X(swaps_values) X(inherits) X(leaks_every_50th) \
-    X(static_descriptor) X(static_options) X(thread_per_batch) X(abandon_frees) X(abandon_allocates) \
+    X(static_descriptor) X(static_options) X(thread_per_batch) \
     X(keeps_note) X(keeps_label) X(short_label) X(few_labels) X(short_note) X(small_array) \
     X(crashes_in_stopped_open) X(gives_up_open) \
-    X(now_sleeps) X(now_allocates) X(now_is_deep) X(now_does_nothing)
+    X(now_sleeps) X(now_is_deep) X(now_does_nothing)
 /* clang-format on */
 
 #define NUMBER(name) FAULT_##name,
@@ -297,14 +297,10 @@ static void abandon(void *self)
     struct faulty *faulty = self;
     if (faulty->fault == FAULT_abandon_crashes)
         crash();
-    if (faulty->fault == FAULT_abandon_allocates)
-        faulty->buffered = malloc(100);
     if (faulty->fault == FAULT_abandon_writes && write(faulty->fd, "bye", 3) < 0)
         return;
     if (faulty->fd >= 0)
         close(faulty->fd);
-    if (faulty->fault == FAULT_abandon_frees)
-        free(faulty);
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
@@ -590,18 +586,15 @@ static __attribute__((noinline)) void use_stack(void)
 static void emit_now(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
     const struct faulty *faulty = self;
-    void *volatile chunk = NULL;
     (void)batch;
     outcome->done = 0;
     outcome->code = WEIR_OUTCOME_NOT_NOW;
     switch (faulty->fault) {
     case FAULT_now_sleeps: sleep_ms(1); break;
-    case FAULT_now_allocates: chunk = malloc(100); break;
     case FAULT_now_is_deep: use_stack(); break;
     case FAULT_now_does_nothing: outcome->code = WEIR_OUTCOME_OK; break;
     default: break;
     }
-    free(chunk);
 }
 
 static const weir_handler_type type = {

@@ -25,7 +25,7 @@
     X(changes_folder) X(prints_in_open) X(unknown_code) X(garbage) X(writes_behind_outcome) \
     X(ignores_stop) X(never_waits) X(open_hangs) X(spins) X(spins_full) X(adds_forever) X(loses_full) \
     X(repeats_refused) X(static_state) X(leaks_descriptor) X(inherits) X(closes_twice) \
-    X(leaves_thread) X(leaks_memory) X(abandon_leaves) X(abandon_frees) \
+    X(leaves_thread) X(leaks_memory) X(abandon_leaves) \
     X(abandon_writes) X(abandon_crashes) X(wrong_thread) X(empty_record) X(odd_kind) X(odd_mark) \
     X(logs_secret) X(crashes_at_stop) X(many_descriptors) X(odd_descriptor) X(slow_to_stop) \
     X(early_stop) X(crashes_at_exit)
@@ -327,8 +327,6 @@ static void run(void *self, weir_source_outcome *outcome)
 static void abandon(void *self)
 {
     struct source *source = self;
-    if (source->fault == FAULT_abandon_frees)
-        free(source->text);
     if (source->fault == FAULT_abandon_writes)
         (void)!write(source->fd, "x", 1);
     if (source->fault == FAULT_abandon_crashes)

@@ -61,7 +61,6 @@ VERDICTS = {
     "closes_stranger": ("descriptors", "close closes descriptor 7, which it does not own"),
     "writes_after_close": ("descriptors", "destroy writes to a descriptor that it does not own"),
     "now_sleeps": ("now", "emit_now sleeps"),
-    "now_allocates": ("now", "emit_now allocates memory"),
     "now_is_deep": ("now", "emit_now uses [0-9]+ bytes of stack; allowed: 8192"),
     "now_does_nothing": ("now", "emit_now returns OK with nothing done"),
     "flush_late": ("flush", "flush with a timeout of 0 ms returns after [0-9]+ ms"),
@@ -88,8 +87,6 @@ VERDICTS = {
     "leaks_every_50th": ("descriptors", r"\d+ descriptors stay open after 1 life cycles with many batches: .*memfd:lost"),
     "static_descriptor": ("instances", "emit of a handler fails once another handler of the type was closed and destroyed"),
     "thread_per_batch": ("threads", "emit leaves a thread behind with [5-8] of 8 batches"),
-    "abandon_frees": ("abandon", r"abandon frees memory; it may call close\(2\) and nothing else"),
-    "abandon_allocates": ("abandon", r"abandon allocates memory; it may call close\(2\) and nothing else"),
     "keeps_note": ("names", KILLED + "emit of 200 samples: it accesses a batch after the call that received it"),
     "keeps_label": ("life", KILLED + "emit of 80 samples: it accesses a batch after the call that received it"),
     "short_label": ("names", "killed by (Segmentation fault|Aborted|Bus error)"),
@@ -282,7 +279,7 @@ def every_failure_refers_to_a_section_of_the_guide(folder):
     named = {section for pair in named for section in pair if section}
     assert named <= sections and len(named) >= 12, named - sections
     for fault, section in (("prints_to_stdout", "responsibilities-and-threads"), ("keeps_label", "batches-and-done"),
-                           ("inherits", "open-and-close"), ("abandon_frees", "fork"), ("gives_up_open", "waiting-and-stopping"),
+                           ("inherits", "open-and-close"), ("abandon_writes", "fork"), ("gives_up_open", "waiting-and-stopping"),
                            ("crashes_in_stopped_open", "create"), ("leaks_memory", "life-cycle")):
         if is_reported_by_sanitizers(fault):
             continue

@@ -113,10 +113,6 @@ void vet_leave(void);
 
 int64_t vet_now_ms(void);
 
-/* Makes each further allocation of the calling thread a mapping of its own, so that monitored code cannot free
- * or allocate memory without a system call. */
-void vet_exhaust_heap(void);
-
 /* The checks of a handler type. */
 void vet_check_type(const struct vet_subject *subject);
 void vet_check_options(const struct vet_subject *subject);

@@ -63,10 +63,6 @@ static const struct call calls[] = {
     {SYS_exit, THREADS, "exit", "ends a thread"},
     {SYS_fsync, NOW, "fsync", "waits for the disk"},
     {SYS_fdatasync, NOW, "fdatasync", "waits for the disk"},
-    {SYS_mmap, NOW, "mmap", "allocates memory"},
-    {SYS_mremap, NOW, "mremap", "allocates memory"},
-    {SYS_brk, NOW, "brk", "allocates memory"},
-    {SYS_munmap, NOW, "munmap", "frees memory"},
 /* older calls, which not every architecture has */
 #ifdef SYS_open
     {SYS_open, IO, "open", "opens a file"},
@@ -86,10 +82,11 @@ static const struct call calls[] = {
 #endif
 };
 
-/* Never monitored. */
-static const int own_calls[] = {SYS_close, SYS_exit_group, SYS_sendmsg};
+/* Never monitored: what vet itself calls, and malloc, whose calls depend on what it has in reserve. */
+static const int ignored_calls[] = {SYS_close,  SYS_exit_group, SYS_sendmsg,  SYS_brk,    SYS_mmap,
+                                    SYS_mremap, SYS_munmap,     SYS_mprotect, SYS_madvise};
 
-enum { MAX_RULES = 2 * (WR_COUNT_OF(calls) + WR_COUNT_OF(own_calls)) + 2 };
+enum { MAX_RULES = 2 * (WR_COUNT_OF(calls) + WR_COUNT_OF(ignored_calls)) + 2 };
 
 static unsigned short add_rule(struct sock_filter *rules, unsigned short used, int number, uint32_t action)
 {
@@ -109,8 +106,8 @@ static struct sock_fprog make_filter(enum vet_watch_kind kind, struct sock_filte
     unsigned short used = 0;
     bool all = kind == VET_WATCH_ALL_BUT_CLOSE;
     rules[used++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-    for (size_t i = 0; all && i < WR_COUNT_OF(own_calls); i++)
-        used = add_rule(rules, used, own_calls[i], SECCOMP_RET_ALLOW);
+    for (size_t i = 0; all && i < WR_COUNT_OF(ignored_calls); i++)
+        used = add_rule(rules, used, ignored_calls[i], SECCOMP_RET_ALLOW);
     for (size_t i = 0; !all && i < WR_COUNT_OF(calls); i++)
         if (calls[i].kinds & bit_of(kind))
             used = add_rule(rules, used, calls[i].number, SECCOMP_RET_USER_NOTIF);
@@ -225,19 +222,13 @@ static void describe_io(const struct seccomp_notif *request, const struct descri
         snprintf(description->text, description->size, "opens %.200s (openat)", path);
 }
 
-/* In the check of abandon each allocation has pages of its own, so that free(3) shows as a system call. */
 static void describe_any(const struct seccomp_notif *request, const struct description *description)
 {
-    int number = request->data.nr;
-    const struct call *known = find_call(number, IO);
+    const struct call *known = find_call(request->data.nr, IO);
     if (known)
         snprintf(description->text, description->size, "calls %s", known->name);
-    else if (number == SYS_munmap)
-        snprintf(description->text, description->size, "frees memory");
-    else if (number == SYS_mmap || number == SYS_brk)
-        snprintf(description->text, description->size, "allocates memory");
     else
-        snprintf(description->text, description->size, "makes system call number %d", number);
+        snprintf(description->text, description->size, "makes system call number %d", request->data.nr);
 }
 
 static void describe_waiting(const struct seccomp_notif *request, const struct description *description)
