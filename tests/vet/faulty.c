@@ -34,7 +34,7 @@
     X(abandon_writes) X(abandon_crashes) X(logs_secret) X(shares_state) X(odd_refusal) \
     X(waits_in_create) X(crashes_at_exit) X(probe_leaks) X(probe_late) \
     X(slow) X(prints_to_stdout) X(prints_to_stderr) X(prints_in_open) X(replaces_stdout) X(closes_stdin) \
-    X(sets_alarm) X(sets_locale_to_c) X(sets_numbers_to_c) X(drops_all) X(loses_some) X(writes_wrong_value) \
+    X(sets_alarm) X(drops_all) X(loses_some) X(writes_wrong_value) \
     X(writes_more_digits) X(writes_exponents) X(writes_name_last) X(writes_one_line) X(rejects_all) \
     X(rejects_large) X(drops_large) X(rejects_in_program) X(repeats_some) X(buffers) X(empties_on_open) \
     X(swaps_values) X(inherits) X(leaks_every_50th) \
@@ -201,8 +201,6 @@ static void change_process_state(enum fault fault)
     case FAULT_replaces_stdout: dup2(faulty_null(), 1); break;
     case FAULT_closes_stdin: close(0); break;
     case FAULT_sets_alarm: alarm(3600); break;
-    case FAULT_sets_locale_to_c: setlocale(LC_ALL, "C"); break;
-    case FAULT_sets_numbers_to_c: setlocale(LC_NUMERIC, "C"); break;
     default: break;
     }
 }

@@ -49,7 +49,7 @@ VERDICTS = {
     "repeats_refused": ("refused", "run adds a record again and again that was refused"),
     "early_stop": ("stop", "run does not return within [0-9]+ ms after a stop was requested soon after it was started"),
     "static_state": ("reload", "a source adds nothing any more once another instance, which was never opened, was destroyed"),
-    "changes_locale": ("state", r'open changes the locale \(LC_MESSAGES\) from "C" to "C.UTF-8"'),
+    "changes_locale": ("state", r'open changes the locale \(LC_CTYPE\) from "C" to "C.UTF-8"'),
     "changes_mask": ("state", "open changes the thread's signal mask: 1 .HUP. is now unblocked"),
     "changes_umask": ("state", "open changes the umask from 0[0-7]+ to 00"),
     "changes_folder": ("state", "open changes the working directory from .* to /usr"),

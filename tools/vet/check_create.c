@@ -245,22 +245,15 @@ static void live_and_wake(struct vet_probe *probe)
     vet_probe_live(probe);
 }
 
-static void live_watched(const struct vet_subject *subject, int variant)
+void vet_check_state(const struct vet_subject *subject)
 {
     struct vet_probe probe;
-    vet_state_mix_locale(variant);
     vet_probe_make(&probe, subject, NULL);
     probe.before = take_state;
     probe.after = compare_state;
     vet_probe_finish_create(&probe);
     vet_probe_on_worker(live_and_wake, &probe);
     vet_probe_destroy(&probe);
-}
-
-void vet_check_state(const struct vet_subject *subject)
-{
-    live_watched(subject, 0);
-    live_watched(subject, 1);
     vet_pass(
         "locale, signals and their mask, timers, umask, working directory, environment, priority, standard "
         "input, output and error are as before each call");

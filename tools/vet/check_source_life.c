@@ -297,18 +297,15 @@ static void compare_state(struct vet_specimen *specimen, const char *callback)
 
 void vet_check_source_state(const struct vet_subject *subject)
 {
-    for (int variant = 0; variant < 2; variant++) {
-        struct vet_specimen specimen;
-        vet_state_mix_locale(variant);
-        vet_specimen_make(&specimen, subject);
-        specimen.before = take_state;
-        specimen.after = compare_state;
-        vet_specimen_finish_create(&specimen);
-        if (specimen.source->breach) /* the core has reverted it */
-            vet_fail("create: %s, which is the program's", specimen.source->breach);
-        vet_specimen_live(&specimen);
-        vet_specimen_destroy(&specimen);
-    }
+    struct vet_specimen specimen;
+    vet_specimen_make(&specimen, subject);
+    specimen.before = take_state;
+    specimen.after = compare_state;
+    vet_specimen_finish_create(&specimen);
+    if (specimen.source->breach) /* the core has reverted it */
+        vet_fail("create: %s, which is the program's", specimen.source->breach);
+    vet_specimen_live(&specimen);
+    vet_specimen_destroy(&specimen);
     vet_pass(
         "locale, signals and their mask, timers, umask, working directory, environment, priority, standard "
         "input, output and error are as before each call");

@@ -84,7 +84,6 @@ static void check_load(const struct vet_subject *subject)
     struct vet_state before, after;
     struct wr_error error = {0};
     char text[400] = "";
-    vet_state_mix_locale(0);
     vet_state_take(&before);
     int descriptors = vet_descriptors_count(), threads = vet_descriptors_threads(INT_MAX);
     vet_enter(VET_LOAD, "loading it");

@@ -17,12 +17,6 @@ static const struct {
     {LC_COLLATE, "LC_COLLATE"}, {LC_MONETARY, "LC_MONETARY"}, {LC_MESSAGES, "LC_MESSAGES"},
 };
 
-void vet_state_mix_locale(int variant)
-{
-    setlocale(LC_ALL, variant ? "C" : "C.UTF-8");
-    setlocale(LC_MESSAGES, variant ? "C.UTF-8" : "C");
-}
-
 static uint64_t hash_environment(void)
 {
     uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */

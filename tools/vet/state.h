@@ -38,8 +38,4 @@ bool vet_state_differs(const struct vet_state *before, const struct vet_state *a
 /* Returns the standard descriptor that was written to, 1 or 2; 0: none. */
 int vet_state_written(const struct vet_state *before, const struct vet_state *after);
 
-/* Gives the process a locale in which every call of setlocale shows, for whatever category and locale, in the
- * first or the second variant: one category differs from the others. */
-void vet_state_mix_locale(int variant);
-
 #endif
