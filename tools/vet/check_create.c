@@ -159,9 +159,8 @@ void vet_check_abandon(const struct vet_subject *subject)
 
 static _Thread_local struct vet_state before_call;
 
-static void take_state(struct vet_probe *probe)
+static void take_state(void)
 {
-    (void)probe;
     vet_state_take(&before_call);
 }
 
@@ -228,8 +227,9 @@ static bool may_write(const struct vet_probe *probe, const char *callback, const
     return has_written_batch(probe, fd, before_call.standard[fd].size, after->standard[fd].size);
 }
 
-static void compare_state(struct vet_probe *probe, const char *callback)
+static void compare_state(const void *ctx, const char *callback)
 {
+    const struct vet_probe *probe = ctx;
     struct vet_state after;
     vet_state_take(&after);
     check_state(&before_call, &after, callback);

@@ -15,38 +15,12 @@
 
 /* ---- Descriptors ----------------------------------------------------------------------------- */
 
-static void guard(struct vet_probe *probe)
-{
-    (void)probe;
-    vet_descriptors_guard();
-}
-
-static void check_guards(struct vet_probe *probe, const char *callback)
-{
-    char text[200];
-    (void)probe;
-    if (!vet_descriptors_check(text, sizeof text))
-        vet_fail("%s %s; after close(2) set the descriptor to -1: the program may have reused the number",
-                 callback, text);
-}
-
-static void check_inherited(struct vet_probe *probe, const char *callback)
-{
-    char text[300];
-    (void)probe;
-    if (vet_descriptors_inherited(text, sizeof text) < 0)
-        return;
-    vet_see("open-and-close");
-    vet_fail("%s opens descriptor %s without O_CLOEXEC: programs that the program starts inherit it", callback,
-             text);
-}
-
 static void live_inheriting(const struct vet_subject *subject)
 {
     struct vet_probe probe;
     vet_probe_make(&probe, subject, NULL);
     vet_descriptors_note();
-    probe.after = check_inherited;
+    probe.after = vet_descriptors_check_inherited;
     vet_probe_finish_create(&probe);
     vet_probe_on_worker(vet_probe_live, &probe);
     vet_probe_destroy(&probe);
@@ -56,8 +30,8 @@ static void live_guarded(const struct vet_subject *subject)
 {
     struct vet_probe probe;
     vet_probe_make(&probe, subject, NULL);
-    probe.before = guard;
-    probe.after = check_guards;
+    probe.before = vet_descriptors_guard;
+    probe.after = vet_descriptors_check_guards;
     vet_probe_finish_create(&probe);
     vet_probe_on_worker(vet_probe_live, &probe);
     vet_probe_on_worker(vet_probe_live, &probe);

@@ -3,10 +3,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <weir/weir.h>
 
@@ -86,28 +82,18 @@ void vet_check_program(const struct vet_subject *subject)
 
 /* ---- Fork ------------------------------------------------------------------------------------ */
 
-static _Noreturn void run_child(void)
+static void add_in_child(void)
 {
     weir_add_value(weir_get_stream("vet.child"), "value", 1);
-    exit(0);
 }
 
 void vet_check_fork(const struct vet_subject *subject)
 {
-    int status = 0;
     vet_program_clear_environment();
     vet_program_configure(subject, "0s", SHUTDOWN_MS);
     add_values(NULL);
     flush(subject);
-    vet_enter(VET_ABANDON, "a forked child of a program with it");
-    pid_t child = fork();
-    if (child == 0)
-        run_child();
-    if (child < 0 || waitpid(child, &status, 0) != child)
-        vet_skip("vet itself: cannot start a process");
-    if (WIFSIGNALED(status))
-        vet_fail("a forked child is killed by %s", strsignal(WTERMSIG(status)));
-    vet_leave();
+    vet_program_fork(add_in_child);
     add_values(NULL);
     flush(subject);
     vet_note_pass("a forked child adds a value and exits; the parent continues to deliver");

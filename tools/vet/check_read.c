@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <weir/weir.h>
@@ -21,6 +20,7 @@
 #include "text/buffer.h"
 #include "probe.h"
 #include "program.h"
+#include "thread.h"
 #include "watch.h"
 
 /* Marks of a handler alone, of two at the same time, and of a program. */
@@ -205,14 +205,13 @@ static uint64_t count_missing(uint64_t first, uint64_t end)
 /* A destination may need time until a value can be read. Returns how many values are missing. */
 static uint64_t wait_for(const struct vet_subject *subject, uint64_t first, uint64_t end, uint64_t allowed)
 {
-    const struct timespec nap = {0, 100000000};
     int64_t end_ms = vet_now_ms() + subject->deadline_ms / 2;
     for (;;) {
         read_back(subject);
         uint64_t missing = count_missing(first, end);
         if (missing <= allowed || vet_now_ms() >= end_ms)
             return missing;
-        nanosleep(&nap, NULL);
+        vet_thread_sleep_ms(100);
     }
 }
 

@@ -4,26 +4,20 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "descriptors.h"
 #include "growth.h"
 #include "specimen.h"
 #include "state.h"
 #include "text/common.h"
-
-static void sleep_ms(int64_t ms)
-{
-    const struct timespec time = {ms / 1000, ms % 1000 * 1000000};
-    nanosleep(&time, NULL);
-}
+#include "thread.h"
 
 /* Sleeps while the source runs. */
 static void let_run(int64_t ms)
 {
     enum { STEP_MS = 50 };
     for (; ms > 0; ms -= STEP_MS) {
-        sleep_ms(ms < STEP_MS ? ms : STEP_MS);
+        vet_thread_sleep_ms(ms < STEP_MS ? ms : STEP_MS);
         atomic_fetch_add(&vet_page->progress, 1);
     }
 }
@@ -188,7 +182,7 @@ static void stop_early(const struct vet_subject *subject)
         vet_sender_open(&sender);
         vet_specimen_launch(&specimen);
         if (i)
-            sleep_ms(i - 1);
+            vet_thread_sleep_ms(i - 1);
         vet_specimen_stop(&specimen, "soon after it was started");
         vet_sender_close(&sender);
         vet_specimen_destroy(&specimen);
@@ -275,13 +269,12 @@ void vet_check_source_reload(const struct vet_subject *subject)
 
 static _Thread_local struct vet_state before_call;
 
-static void take_state(struct vet_specimen *specimen)
+static void take_state(void)
 {
-    (void)specimen;
     vet_state_take(&before_call);
 }
 
-static void compare_state(struct vet_specimen *specimen, const char *callback)
+static void compare_state(const void *specimen, const char *callback)
 {
     struct vet_state after;
     char text[400];
@@ -313,32 +306,8 @@ void vet_check_source_state(const struct vet_subject *subject)
 
 /* ---- Descriptors ----------------------------------------------------------------------------- */
 
-static void guard(struct vet_specimen *specimen)
-{
-    (void)specimen;
-    vet_descriptors_guard();
-}
-
-static void check_guards(struct vet_specimen *specimen, const char *callback)
-{
-    char text[200];
-    (void)specimen;
-    if (!vet_descriptors_check(text, sizeof text))
-        vet_fail("%s %s; after close(2) set the descriptor to -1: the program may have reused the number",
-                 callback, text);
-}
-
-static void check_inherited(struct vet_specimen *specimen, const char *callback)
-{
-    char text[300];
-    (void)specimen;
-    if (vet_descriptors_inherited(text, sizeof text) >= 0)
-        vet_fail("%s opens descriptor %s without O_CLOEXEC: programs that the program starts inherit it",
-                 callback, text);
-}
-
-static void live_with(const struct vet_subject *subject, void (*before)(struct vet_specimen *),
-                      void (*after)(struct vet_specimen *, const char *))
+static void live_with(const struct vet_subject *subject, void (*before)(void),
+                      void (*after)(const void *, const char *))
 {
     struct vet_specimen specimen;
     vet_specimen_make(&specimen, subject);
@@ -381,7 +350,7 @@ void vet_check_source_descriptors(const struct vet_subject *subject)
     char shown[500];
     run_script(subject, fail_to_open);
     vet_specimen_whole(subject); /* libraries may open descriptors on first use and keep them */
-    live_with(subject, NULL, check_inherited);
+    live_with(subject, NULL, vet_descriptors_check_inherited);
     int before = vet_descriptors_count();
     for (int i = 0; i < LIVES; i++)
         vet_specimen_whole(subject);
@@ -389,7 +358,7 @@ void vet_check_source_descriptors(const struct vet_subject *subject)
     if (left > 0)
         vet_fail("%d descriptors stay open after %d life cycles: %s", left, LIVES,
                  vet_descriptors_show(3, shown, sizeof shown));
-    live_with(subject, guard, check_guards);
+    live_with(subject, vet_descriptors_guard, vet_descriptors_check_guards);
     vet_pass("none stays open; child programs inherit none; none of the program is closed or written to");
 }
 

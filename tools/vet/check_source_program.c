@@ -4,9 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <weir/handler.h>
 #include <weir/weir.h>
@@ -15,6 +12,7 @@
 #include "specimen.h"
 #include "subject.h"
 #include "text/buffer.h"
+#include "thread.h"
 
 /* ---- Where its values go --------------------------------------------------------------------- */
 
@@ -91,8 +89,7 @@ static weir_source_stats read_stats(void)
 
 static void sleep_shortly(void)
 {
-    const struct timespec time = {0, 5000000};
-    nanosleep(&time, NULL);
+    vet_thread_sleep_ms(5);
     atomic_fetch_add(&vet_page->progress, 1);
 }
 
@@ -133,20 +130,6 @@ static void send(const struct vet_subject *subject, struct vet_sender *sender)
         sleep_shortly();
 }
 
-static void fork_once(void)
-{
-    int status = 0;
-    vet_enter(VET_ABANDON, "a forked child of a program with it");
-    pid_t child = fork();
-    if (child == 0)
-        exit(0);
-    if (child < 0 || waitpid(child, &status, 0) != child)
-        vet_skip("vet itself: cannot start a process");
-    if (WIFSIGNALED(status))
-        vet_fail("a forked child is killed by %s", strsignal(WTERMSIG(status)));
-    vet_leave();
-}
-
 void vet_check_source_program(const struct vet_subject *subject)
 {
     struct vet_sender sender;
@@ -160,7 +143,7 @@ void vet_check_source_program(const struct vet_subject *subject)
         vet_fail("%s", weir_last_error());
     vet_leave();
     await_start(subject);
-    fork_once();
+    vet_program_fork(NULL);
     configure(subject, "");
     send(subject, &sender);
     vet_enter(VET_RUN, "replacing it in a program");

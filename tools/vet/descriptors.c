@@ -7,10 +7,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "state.h"
+#include "thread.h"
+#include "vet.h"
 
 /* Higher numbers are not guarded. */
 enum { MAX_COUNT = 256 };
@@ -108,17 +109,18 @@ static void find_inherited(int fd, void *ctx)
         *found = fd;
 }
 
-int vet_descriptors_inherited(char *text, size_t size)
+void vet_descriptors_check_inherited(const void *ctx, const char *callback)
 {
+    char path[40], target[200];
     int found = -1;
+    (void)ctx;
     walk(find_inherited, &found);
-    if (found >= 0) {
-        char path[40], target[200];
-        snprintf(path, sizeof path, "/proc/self/fd/%d", found);
-        ssize_t length = readlink(path, target, sizeof target - 1);
-        snprintf(text, size, "%d (%.*s)", found, length > 0 ? (int)length : 0, target);
-    }
-    return found;
+    if (found < 0)
+        return;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", found);
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    vet_fail("%s opens descriptor %d (%.*s) without O_CLOEXEC: programs that the program starts inherit it",
+             callback, found, length > 0 ? (int)length : 0, target);
 }
 
 /* ---- Guards ---------------------------------------------------------------------------------- */
@@ -151,20 +153,17 @@ void vet_descriptors_guard(void)
             guards.placed[fd] = dup3(guards.source, fd, O_CLOEXEC) == fd;
 }
 
-bool vet_descriptors_check(char *text, size_t size)
+void vet_descriptors_check_guards(const void *ctx, const char *callback)
 {
+    static const char hint[] =
+        "after close(2) set the descriptor to -1: the program may have reused the number";
     struct stat status;
-    for (int fd = 3; guards.source && fd < MAX_COUNT; fd++) {
-        if (!guards.placed[fd] || is_guard(fd))
-            continue;
-        snprintf(text, size, "closes descriptor %d, which it does not own (any more)", fd);
-        return false;
-    }
-    if (guards.source && fstat(guards.source, &status) == 0 && status.st_size > 0) {
-        snprintf(text, size, "writes to a descriptor that it does not own (any more)");
-        return false;
-    }
-    return true;
+    (void)ctx;
+    for (int fd = 3; guards.source && fd < MAX_COUNT; fd++)
+        if (guards.placed[fd] && !is_guard(fd))
+            vet_fail("%s closes descriptor %d, which it does not own (any more); %s", callback, fd, hint);
+    if (guards.source && fstat(guards.source, &status) == 0 && status.st_size > 0)
+        vet_fail("%s writes to a descriptor that it does not own (any more); %s", callback, hint);
 }
 
 /* ---- Threads --------------------------------------------------------------------------------- */
@@ -204,10 +203,9 @@ static int count_threads(void)
 int vet_descriptors_threads(int most)
 {
     enum { CHECKS = 200 };
-    const struct timespec pause = {0, 5000000};
     int count = count_threads();
     for (int i = 0; i < CHECKS && count > most; i++) {
-        nanosleep(&pause, NULL);
+        vet_thread_sleep_ms(5);
         count = count_threads();
     }
     return count;

@@ -3,7 +3,6 @@
 #ifndef WEIR_TOOLS_VET_DESCRIPTORS_H
 #define WEIR_TOOLS_VET_DESCRIPTORS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /* Returns the number of open descriptors, without guards. */
@@ -16,15 +15,15 @@ const char *vet_descriptors_show(int first, char *text, size_t size);
 /* Remembers the open descriptors as the program's own. */
 void vet_descriptors_note(void);
 
-/* Returns the first descriptor that was opened since vet_descriptors_note and that programs inherit, because it
- * lacks FD_CLOEXEC, and writes it to text; -1: none. */
-int vet_descriptors_inherited(char *text, size_t size);
+/* After a callback: fails the check if programs inherit a descriptor that was opened since
+ * vet_descriptors_note, because it lacks FD_CLOEXEC. ctx: not used. */
+void vet_descriptors_check_inherited(const void *ctx, const char *callback);
 
 /* Places guards in the free numbers. */
 void vet_descriptors_guard(void);
 
-/* Returns whether all guards are intact; otherwise writes what the handler did to text. */
-bool vet_descriptors_check(char *text, size_t size);
+/* After a callback: fails the check if a guard is not intact. ctx: not used. */
+void vet_descriptors_check_guards(const void *ctx, const char *callback);
 
 /* Returns the number of the thread that was started last, of those that are there. */
 int vet_descriptors_newest_thread(void);

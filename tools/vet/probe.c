@@ -1,17 +1,14 @@
 #include "probe.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "lane/lane_worker.h"
 #include "text/common.h"
 #include "text/error.h"
-#include "os/thread.h"
 #include "services.h"
 #include "subject.h"
+#include "thread.h"
 
 /* ---- Outcomes -------------------------------------------------------------------------------- */
 
@@ -62,7 +59,8 @@ static void check_reason(const struct vet_probe *probe, const weir_outcome *outc
         vet_fail("%s returns a reason without a NUL at its end", callback);
     if (outcome->code != WEIR_OUTCOME_OK && !*outcome->reason)
         vet_fail("%s returns the code %d without a reason: set outcome->reason", callback, outcome->code);
-    vet_services_check_text(probe, "the reason of an outcome", outcome->reason);
+    vet_services_check_text(&probe->instance->type->options, probe->instance->options,
+                            "the reason of an outcome", outcome->reason);
 }
 
 static void check_counts(const weir_outcome *outcome, uint32_t count)
@@ -82,7 +80,7 @@ static void begin(struct vet_probe *probe)
 {
     probe->waiting = false;
     if (probe->before)
-        probe->before(probe);
+        probe->before();
 }
 
 static void end(struct vet_probe *probe, const char *callback)
@@ -188,12 +186,6 @@ int vet_probe_probe(struct vet_probe *probe, int64_t timeout_ms)
     return check_outcome(probe, &fenced, "probe");
 }
 
-static void sleep_ms(int64_t ms)
-{
-    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
-    nanosleep(&time, NULL);
-}
-
 /* Rounds down to whole events. */
 static uint32_t round_down(const weir_batch *batch, uint32_t done)
 {
@@ -216,7 +208,7 @@ static bool open_with_retries(struct vet_probe *probe)
     for (int attempts = 0; !probe->open && may_try(attempts, begin_ms) && !atomic_load(&vet_page->stop);
          attempts++)
         if (!vet_probe_open(probe))
-            sleep_ms(RETRY_DELAY_MS);
+            vet_thread_sleep_ms(RETRY_DELAY_MS);
     return probe->open;
 }
 
@@ -250,7 +242,7 @@ static enum vet_delivery deliver(struct vet_probe *probe, const weir_batch *batc
         if (outcome.code == WEIR_OUTCOME_REOPEN)
             vet_probe_close(probe);
         if (failures)
-            sleep_ms(RETRY_DELAY_MS);
+            vet_thread_sleep_ms(RETRY_DELAY_MS);
     }
     if (batch)
         vet_batches_end(batch);
@@ -359,22 +351,8 @@ static void *work(void *given)
 
 void vet_probe_on_worker(void (*script)(struct vet_probe *probe), struct vet_probe *probe)
 {
-    sigset_t all, before;
-    pthread_t thread;
-    pthread_attr_t attributes;
     struct job job = {script, probe};
-    if (pthread_attr_init(&attributes) != 0 || !wr_thread_set_stack(&attributes))
-        vet_skip("vet itself: cannot start a thread");
-    sigfillset(&all);
-    sigdelset(&all, SIGSEGV); /* vet handles these to locate the fault */
-    sigdelset(&all, SIGBUS);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error_code = pthread_create(&thread, &attributes, work, &job);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    if (error_code)
-        vet_skip("vet itself: cannot start a thread: %s", strerror(error_code));
-    pthread_join(thread, NULL);
+    pthread_join(vet_thread_start(work, &job), NULL);
 }
 
 void vet_probe_run(const struct vet_subject *subject, void (*script)(struct vet_probe *probe))

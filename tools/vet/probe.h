@@ -31,8 +31,8 @@ struct vet_probe {
     void *context; /* of the check */
 
     /* Called before and after each callback, unless NULL. */
-    void (*before)(struct vet_probe *probe);
-    void (*after)(struct vet_probe *probe, const char *callback);
+    void (*before)(void);
+    void (*after)(const void *probe, const char *callback);
 };
 
 enum vet_delivery {

@@ -75,3 +75,20 @@ struct vet_ledger vet_program_run(const struct vet_subject *subject,
     vet_watch_exit_if_decided();
     return *shared;
 }
+
+void vet_program_fork(void (*run_child)(void))
+{
+    int status = 0;
+    vet_enter(VET_ABANDON, "a forked child of a program with it");
+    pid_t child = fork();
+    if (child == 0) {
+        if (run_child)
+            run_child();
+        exit(0);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        vet_skip("vet itself: cannot start a process");
+    if (WIFSIGNALED(status))
+        vet_fail("a forked child is killed by %s", strsignal(WTERMSIG(status)));
+    vet_leave();
+}

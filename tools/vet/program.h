@@ -26,4 +26,8 @@ struct vet_ledger {
 struct vet_ledger vet_program_run(const struct vet_subject *subject,
                                   void (*script)(void *ctx, struct vet_ledger *ledger), void *ctx);
 
+/* Forks a child of the program, which ends with exit() after run_child, which may be NULL; the check fails if a
+ * signal ends it. */
+void vet_program_fork(void (*run_child)(void));
+
 #endif

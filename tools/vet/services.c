@@ -33,21 +33,36 @@ static struct vet_probe *probe_of(const weir_host *host)
 
 enum { MIN_SECRET_LENGTH = 4 };
 
-static void check_secret(const struct vet_probe *probe, const weir_option *row, const char *what,
-                         const char *text)
-{
-    const char *value = *(const char *const *)((const char *)probe->instance->options + row->offset);
-    bool is_text = row->type == WEIR_OPTION_STRING;
-    if (is_text && row->flags & WEIR_OPTION_SECRET && value && strlen(value) >= MIN_SECRET_LENGTH &&
-        strstr(text, value))
-        vet_fail("%s contains the value of the option \"%s\", which is secret", what, row->name);
-}
-
-void vet_services_check_text(const struct vet_probe *probe, const char *what, const char *text)
+void vet_services_check_text(const struct wr_options_table *table, const void *options, const char *what,
+                             const char *text)
 {
     const weir_option *row;
-    for (size_t i = 0; (row = wr_options_row(&probe->instance->type->options, i)); i++)
-        check_secret(probe, row, what, text);
+    for (size_t i = 0; (row = wr_options_row(table, i)); i++) {
+        bool is_secret = row->type == WEIR_OPTION_STRING && row->flags & WEIR_OPTION_SECRET;
+        const char *value =
+            is_secret ? *(const char *const *)(const void *)((const char *)options + row->offset) : NULL;
+        if (value && strlen(value) >= MIN_SECRET_LENGTH && strstr(text, value))
+            vet_fail("%s contains the value of the option \"%s\", which is secret", what, row->name);
+    }
+}
+
+void vet_services_check_log(const struct wr_options_table *table, const void *options, int level,
+                            const char *text)
+{
+    if (level < WEIR_LOG_ERROR || level > WEIR_LOG_DEBUG)
+        vet_fail("host->log was called with level %d; allowed: 1 (error) to 4 (debug)", level);
+    vet_services_check_text(table, options, "a log message", text);
+    snprintf(vet_page->last_log, sizeof vet_page->last_log, "%.255s", text);
+}
+
+void vet_services_check_refusal(const struct wr_options_table *table, const void *options, const char *option,
+                                const char *text)
+{
+    if (option && *option && !wr_options_find(table, option))
+        vet_fail("host->refuse names the option \"%.64s\", which the type does not have", option);
+    if (!*text)
+        vet_fail("host->refuse was called without a message");
+    vet_services_check_text(table, options, "the message of host->refuse", text);
 }
 
 static void service_log(const weir_host *host, int level, const char *format, ...)
@@ -58,10 +73,7 @@ static void service_log(const weir_host *host, int level, const char *format, ..
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    if (level < WEIR_LOG_ERROR || level > WEIR_LOG_DEBUG)
-        vet_fail("host->log was called with level %d; allowed: 1 (error) to 4 (debug)", level);
-    vet_services_check_text(probe, "a log message", text);
-    snprintf(vet_page->last_log, sizeof vet_page->last_log, "%.255s", text);
+    vet_services_check_log(&probe->instance->type->options, probe->instance->options, level, text);
 }
 
 static void service_refuse(const weir_host *host, const char *option, const char *format, ...)
@@ -74,11 +86,7 @@ static void service_refuse(const weir_host *host, const char *option, const char
     va_end(arguments);
     if (probe->self)
         vet_fail("host->refuse was called after create; report later errors in an outcome");
-    if (option && *option && !wr_options_find(&probe->instance->type->options, option))
-        vet_fail("host->refuse names the option \"%.64s\", which the type does not have", option);
-    if (!*text)
-        vet_fail("host->refuse was called without a message");
-    vet_services_check_text(probe, "the message of host->refuse", text);
+    vet_services_check_refusal(&probe->instance->type->options, probe->instance->options, option, text);
     probe->core.refuse(host, option, "%s", text);
 }
 

@@ -9,8 +9,14 @@
 void vet_services_attach(struct vet_probe *probe);
 void vet_services_detach(struct vet_probe *probe);
 
-/* Fails the check if a text from the handler contains the value of a secret option. what: "the reason of an
- * outcome". */
-void vet_services_check_text(const struct vet_probe *probe, const char *what, const char *text);
+/* Of handlers and sources: fail the check if a text that one of them passes contains the value of a secret
+ * option, if the level of a log message is none, or if the option that is refused is none. what: "the reason of
+ * an outcome". */
+void vet_services_check_text(const struct wr_options_table *table, const void *options, const char *what,
+                             const char *text);
+void vet_services_check_log(const struct wr_options_table *table, const void *options, int level,
+                            const char *text);
+void vet_services_check_refusal(const struct wr_options_table *table, const void *options, const char *option,
+                                const char *text);
 
 #endif

@@ -1,21 +1,19 @@
 #include "specimen.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "config/config.h"
 #include "config/parse.h"
-#include "os/thread.h"
 #include "runtime/runtime.h"
 #include "subject.h"
 #include "text/error.h"
+#include "thread.h"
 
 /* ---- Outcomes -------------------------------------------------------------------------------- */
 
@@ -57,7 +55,7 @@ static void check_outcome(struct vet_specimen *specimen, const struct fenced *fe
 static void begin(struct vet_specimen *specimen)
 {
     if (specimen->before)
-        specimen->before(specimen);
+        specimen->before();
 }
 
 static void end(struct vet_specimen *specimen, const char *callback)
@@ -102,12 +100,6 @@ void vet_specimen_close(struct vet_specimen *specimen)
 
 enum { RETRY_MS = 5, OPEN_ATTEMPTS = 20 };
 
-static void sleep_ms(int64_t ms)
-{
-    const struct timespec time = {ms / 1000, ms % 1000 * 1000000};
-    nanosleep(&time, NULL);
-}
-
 static bool has_to_stop(const struct vet_specimen *specimen)
 {
     return atomic_load(&specimen->stops) || atomic_load(&vet_page->stop);
@@ -121,7 +113,7 @@ static bool open_with_retries(struct vet_specimen *specimen)
             return true;
         if (specimen->code == WEIR_SOURCE_FAILED)
             return false;
-        sleep_ms(RETRY_MS);
+        vet_thread_sleep_ms(RETRY_MS);
     }
     return false;
 }
@@ -133,7 +125,7 @@ static bool run_open(struct vet_specimen *specimen)
     while ((code = call(specimen, VET_RUN, "run", specimen->type->run)) == WEIR_SOURCE_RETRY) {
         if (has_to_stop(specimen))
             return false;
-        sleep_ms(RETRY_MS);
+        vet_thread_sleep_ms(RETRY_MS);
     }
     return code == WEIR_SOURCE_REOPEN && !has_to_stop(specimen);
 }
@@ -145,7 +137,7 @@ static void live(struct vet_specimen *specimen)
         again = run_open(specimen);
         vet_specimen_close(specimen);
         if (again)
-            sleep_ms(RETRY_MS);
+            vet_thread_sleep_ms(RETRY_MS);
     }
 }
 
@@ -165,25 +157,14 @@ static void *work(void *given)
     return NULL;
 }
 
-/* With all signals blocked, except for those by which vet finds where a fault is. */
 static void start_thread(void (*script)(struct vet_specimen *specimen), struct vet_specimen *specimen)
 {
-    sigset_t all, before;
-    pthread_attr_t attributes;
     struct job *job = malloc(sizeof *job);
-    if (!job || pthread_attr_init(&attributes) != 0 || !wr_thread_set_stack(&attributes))
-        vet_skip("vet itself: cannot start a thread");
+    if (!job)
+        vet_skip("vet itself: out of memory");
     *job = (struct job){script, specimen};
-    sigfillset(&all);
-    sigdelset(&all, SIGSEGV);
-    sigdelset(&all, SIGBUS);
     atomic_store(&specimen->has_ended, false);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&specimen->thread, &attributes, work, job);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    if (error)
-        vet_skip("vet itself: cannot start a thread: %s", strerror(error));
+    specimen->thread = vet_thread_start(work, job);
 }
 
 void vet_specimen_on_thread(void (*script)(struct vet_specimen *specimen), struct vet_specimen *specimen)
@@ -209,7 +190,7 @@ bool vet_specimen_await(struct vet_specimen *specimen, bool (*is_met)(const stru
     int64_t end_ms = vet_now_ms() + limit_ms;
     while (!is_met(specimen) && !atomic_load(&specimen->has_ended) && vet_now_ms() < end_ms) {
         note_progress();
-        sleep_ms(STEP_MS);
+        vet_thread_sleep_ms(STEP_MS);
     }
     return is_met(specimen);
 }
@@ -249,7 +230,7 @@ bool vet_specimen_pause(struct vet_specimen *specimen)
         if (specimen->is_waiting)
             return true;
         pthread_mutex_unlock(&specimen->gate);
-        sleep_ms(1);
+        vet_thread_sleep_ms(1);
     }
     return false;
 }
@@ -300,7 +281,7 @@ void vet_specimen_stop(struct vet_specimen *specimen, const char *when)
     atomic_store(&specimen->stops, true);
     wake(specimen);
     while (!has_ended(specimen) && vet_now_ms() < end_ms)
-        sleep_ms(1);
+        vet_thread_sleep_ms(1);
     if (!has_ended(specimen)) {
         atomic_store(&vet_page->broken, VET_RUN);
         vet_see("waiting");
@@ -336,7 +317,7 @@ static void await_quiet(struct vet_specimen *specimen)
     uint64_t before, now = UINT64_MAX;
     do {
         before = now;
-        sleep_ms(quiet_ms);
+        vet_thread_sleep_ms(quiet_ms);
         now = atomic_load(&specimen->tally.adds);
     } while (now != before && !atomic_load(&specimen->has_ended));
 }

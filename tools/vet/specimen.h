@@ -61,8 +61,8 @@ struct vet_specimen {
     char reason[256];
 
     /* called before and after each callback, unless NULL */
-    void (*before)(struct vet_specimen *specimen);
-    void (*after)(struct vet_specimen *specimen, const char *callback);
+    void (*before)(void);
+    void (*after)(const void *specimen, const char *callback);
 };
 
 /* Returns the source types of this process. */

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/options.h"
 #include "parse/parser.h"
+#include "services.h"
 #include "specimen.h"
 #include "text/hash.h"
 
@@ -46,21 +46,6 @@ static struct vet_specimen *of_thread(const weir_host *host, const char *functio
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
-enum { MIN_SECRET_LENGTH = 4 };
-
-static void check_text(const struct vet_specimen *specimen, const char *what, const char *text)
-{
-    const weir_option *row;
-    for (size_t i = 0; (row = wr_options_row(&specimen->source->type->options, i)); i++) {
-        bool is_secret = row->type == WEIR_OPTION_STRING && row->flags & WEIR_OPTION_SECRET;
-        const char *value =
-            is_secret ? *(const char *const *)((const char *)specimen->source->own_options + row->offset)
-                      : NULL;
-        if (value && strlen(value) >= MIN_SECRET_LENGTH && strstr(text, value))
-            vet_fail("%s contains the value of the option \"%s\", which is secret", what, row->name);
-    }
-}
-
 static void host_log(const weir_host *host, int level, const char *format, ...)
 {
     char text[1024];
@@ -69,10 +54,7 @@ static void host_log(const weir_host *host, int level, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    if (level < WEIR_LOG_ERROR || level > WEIR_LOG_DEBUG)
-        vet_fail("host->log was called with level %d; allowed: 1 (error) to 4 (debug)", level);
-    check_text(specimen, "a log message", text);
-    snprintf(vet_page->last_log, sizeof vet_page->last_log, "%.255s", text);
+    vet_services_check_log(&specimen->source->type->options, specimen->source->own_options, level, text);
 }
 
 static void (*core_refuse)(const weir_host *host, const char *option, const char *format, ...);
@@ -87,11 +69,7 @@ static void host_refuse(const weir_host *host, const char *option, const char *f
     va_end(arguments);
     if (specimen->self)
         vet_fail("host->refuse was called after create; report later errors in an outcome");
-    if (option && *option && !wr_options_find(&specimen->source->type->options, option))
-        vet_fail("host->refuse names the option \"%.64s\", which the type does not have", option);
-    if (!*text)
-        vet_fail("host->refuse was called without a message");
-    check_text(specimen, "the message of host->refuse", text);
+    vet_services_check_refusal(&specimen->source->type->options, specimen->source->own_options, option, text);
     core_refuse(host, option, "%s", text);
 }
 
@@ -310,7 +288,8 @@ static void intake_refuse(const weir_host *host, uint64_t n, const char *where, 
         vet_fail("weir_intake.refuse was called with NULL for `where`; use \"\"");
     if (!*text)
         vet_fail("weir_intake.refuse was called without a message");
-    check_text(specimen, "the message of weir_intake.refuse", text);
+    vet_services_check_text(&specimen->source->type->options, specimen->source->own_options,
+                            "the message of weir_intake.refuse", text);
     snprintf(vet_page->last_log, sizeof vet_page->last_log, "%.255s", text);
     atomic_fetch_add(&specimen->tally.refused, n);
 }

@@ -17,10 +17,10 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "text/common.h"
+#include "thread.h"
 #include "vet.h"
 
 /* ---- System calls ---------------------------------------------------------------------------- */
@@ -243,12 +243,11 @@ static void describe_waiting(const struct seccomp_notif *request, const struct d
 static void delay_end(const struct seccomp_notif *request, const struct description *description)
 {
     static bool started;
-    const struct timespec delay = {0, 100000000};
     (void)description;
     if (request->data.nr != SYS_exit)
         started = started || atomic_load(&vet_page->call) == VET_EMIT;
     else if (started)
-        nanosleep(&delay, NULL);
+        vet_thread_sleep_ms(100);
 }
 
 /* By enum vet_watch_kind; called until there is a text. */
