@@ -228,6 +228,27 @@ Test(aggregate, without_percentiles_a_histogram_is_the_same_otherwise)
     cr_assert_null(find("size.p50", ""));
 }
 
+Test(aggregate, what_is_measured_has_a_counter_and_a_histogram_with_and_without_percentiles)
+{
+    const weir_label get = {"route", "/get"};
+    for (int turn = 1; turn <= 4; turn++) {
+        configure(turn % 2 ? "{\"aggregate\": \"1d\", \"percentiles\": []}" : "{\"aggregate\": \"1d\"}");
+        for (int i = 0; i < 100; i++) {
+            weir_prof prof = weir_prof_begin(stream, "handle");
+            if (i % 10 == 0)
+                weir_prof_fail(&prof);
+            weir_prof_end_labeled(&prof, &get, (size_t)(i % 2));
+        }
+        deliver();
+        expect_total("handle.success", 40 * turn);
+        expect_total("handle.failure", 10 * turn);
+        expect_total("handle.duration.ms.count", 50 * turn);
+        cr_assert_eq(find("handle.success", "route=/get")->value, 50 * turn);
+        cr_assert_eq(find("handle.duration.ms.count", "route=/get")->value, 50 * turn);
+        cr_assert_eq(find("handle.duration.ms.bucket", "le=+Inf")->value, 50 * turn);
+    }
+}
+
 static void *observe(void *metric)
 {
     for (int i = 0; i < 1000; i++)
