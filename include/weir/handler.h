@@ -154,7 +154,7 @@ enum weir_outcome_code {
     WEIR_OUTCOME_DROP = 3,   /* the rest of this batch can never be delivered; it is dropped as rejected */
     WEIR_OUTCOME_FAILED =
         4, /* nothing can ever be delivered: the handler is closed until it is configured again
-            * or reloaded; a spool keeps and takes its values, without one they are dropped */
+            * or reloaded; spool and journal keep and take its values, without either they are dropped */
     WEIR_OUTCOME_NOT_NOW = 5, /* emit_now only: the rest has to be delivered by emit; nothing has failed */
 };
 

@@ -166,15 +166,12 @@ void wr_lane_count_drop(struct wr_lane *lane, enum weir_drop why, uint64_t count
     lane->dropped[why] += count;
 }
 
-/* At the end of the process samples in a journal stay there for the next process, and so do those that a
- * handler had when it failed: they are bounded by its queue. What it is offered later is not, and is settled as
- * dropped, as all others are. Returns the result of calls that wait for them. */
+/* At the end of the process samples in a journal stay there for the next process. Returns the result of calls
+ * that wait for them. */
 static int discard(struct wr_lane *lane, const struct wr_range *range, enum weir_drop why)
 {
-    bool may_leave =
-        why == WEIR_DROPPED_SHUTDOWN || (why == WEIR_DROPPED_FAILED && lane->end_reason == WR_LANE_LIVES);
     uint64_t values = wr_range_values(range);
-    uint64_t left = may_leave ? wr_segment_leave(range->segment, values) : 0;
+    uint64_t left = why == WEIR_DROPPED_SHUTDOWN ? wr_segment_leave(range->segment, values) : 0;
     lane->left_in_journal += left;
     if (left && left == values)
         return WEIR_ERR_SPOOLED;
@@ -677,6 +674,8 @@ void wr_lane_request_reload(struct wr_lane *lane)
 {
     wr_lock_enter(&lane->lock);
     lane->reload_wanted = true;
+    if (lane->has_given_up)
+        lane->sync_waiters.error = 0;
     lane->has_given_up = false;
     wr_lane_end_delay(lane);
     wr_condition_wake(&lane->work);

@@ -60,6 +60,7 @@ static bool replace_handler(struct wr_lane *lane, const struct wr_lane_handler *
 {
     discard(discarded, &lane->successor);
     lane->successor = *handler;
+    lane->sync_waiters.error = 0; /* calls wait for this one */
     if (lane->worker == WR_WORKER_RUNNING) {
         lane->end_reason = WR_LANE_LIVES;
         wr_condition_wake(&lane->work);
@@ -77,6 +78,7 @@ bool wr_lane_config_apply(struct wr_lane *lane, const struct wr_lane_change *cha
     *discarded = (struct wr_lane_discarded){0};
     wr_lock_enter(&lane->lock);
     lane->stopping = false;
+    lane->journaled = change->journaled;
     wr_labels_drop(lane->labels);
     lane->labels = change->labels;
     wr_labels_hold(lane->labels);

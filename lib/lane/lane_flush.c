@@ -19,7 +19,8 @@ uint64_t wr_lane_flush_request(struct wr_lane *lane, int64_t deadline_ns)
     if (position > lane->flush_wanted)
         lane->flush_wanted = position;
     wr_lane_end_delay(lane);
-    lane->sync_waiters.error = 0; /* there will be another attempt */
+    if (!lane->has_given_up || lane->successor.instance)
+        lane->sync_waiters.error = 0; /* there will be another attempt */
     wr_condition_wake(&lane->work);
     wr_lane_unlock_from_program(lane, &signals);
     return position;

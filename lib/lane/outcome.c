@@ -26,6 +26,11 @@ static int error_of(const weir_outcome *outcome)
     return will_retry(outcome) ? WEIR_ERR_TIMEOUT : WEIR_ERR_DROPPED;
 }
 
+static bool spools(const struct wr_lane *lane)
+{
+    return lane->settings.spool_limit && lane->spool_state.place;
+}
+
 static void store_error(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
 {
     lane->last_error_code = 0;
@@ -99,38 +104,41 @@ static void back_off(struct wr_lane *lane, const weir_outcome *outcome, int64_t 
     log_failure(lane, now_ns);
 }
 
-/* There are no further attempts, but a spool goes on: what it has and gets is for the handler of another
- * configuration, or of a later process. */
-static void give_up(struct wr_lane *lane, int64_t now_ns)
+/* There are no further attempts, but spool and journal go on: what they have and get is for the handler of
+ * another configuration, or of a later process. Calls do not wait for it. */
+static void give_up(struct wr_lane *lane, int error, int64_t now_ns)
 {
     if (!lane->failing)
         begin_failing(lane, now_ns);
     lane->has_given_up = true;
     lane->retry_at_ns = WR_NEVER;
     lane->must_reopen = lane->open;
-    wr_lane_log(lane, WEIR_LOG_ERROR,
-                "%s; gives up until it is configured again or reloaded; values are spooled", lane->last_error);
+    wr_lane_fail_waiters(lane, error);
+    wr_lane_log(lane, WEIR_LOG_ERROR, "%s; gives up until it is configured again or reloaded; values %s",
+                lane->last_error, spools(lane) ? "are spooled" : "stay in the journal until the queue is full");
 }
 
-/* The handler is finished. Releases the producers at their gates, and flushes. What a journal has stays there.
- */
-static void fail_permanently(struct wr_lane *lane, int64_t now_ns)
+/* The handler is finished, and nothing keeps its values. Releases the producers at their gates, and flushes. */
+static void fail_permanently(struct wr_lane *lane, int error, int64_t now_ns)
 {
-    if (lane->settings.spool_limit && lane->spool_state.place) {
-        give_up(lane, now_ns);
-        return;
-    }
-    uint64_t left = wr_lane_queued(lane), kept = lane->left_in_journal;
+    uint64_t left = wr_lane_queued(lane);
+    wr_lane_complete_calls(lane, UINT64_MAX, error);
+    lane->end_reason = WEIR_DROPPED_FAILED;
     wr_lane_drop_all(lane, WEIR_DROPPED_FAILED);
-    lane->end_reason = WEIR_DROPPED_FAILED; /* not before: see discard in lane.c */
-    kept = lane->left_in_journal - kept;
-    wr_losses_state(lane, WEIR_DROPPED_FAILED, left - kept);
-    char in_journal[60] = "";
-    if (kept)
-        snprintf(in_journal, sizeof in_journal, ", %" PRIu64 " left in the journal", kept);
-    wr_lane_log(lane, WEIR_LOG_ERROR, "%s; gives up, %" PRIu64 " dropped%s; all further values are dropped",
-                lane->last_error, left - kept, in_journal);
+    wr_losses_state(lane, WEIR_DROPPED_FAILED, left);
+    wr_lane_log(lane, WEIR_LOG_ERROR, "%s; gives up, %" PRIu64 " dropped; all further values are dropped",
+                lane->last_error, left);
     wr_lane_made_progress(lane, now_ns);
+}
+
+static void fail(struct wr_lane *lane, const weir_outcome *outcome, int64_t now_ns)
+{
+    if (lane->journaled)
+        give_up(lane, outcome->error ? outcome->error : WEIR_ERR_SPOOLED, now_ns);
+    else if (spools(lane))
+        give_up(lane, outcome->error ? outcome->error : WEIR_ERR_TIMEOUT, now_ns);
+    else
+        fail_permanently(lane, error_of(outcome), now_ns);
 }
 
 /* Counts a violation of the contract, by the outcome or by a side effect (lane->breach); after
@@ -191,10 +199,7 @@ static void apply_code(struct wr_lane *lane, weir_outcome *outcome, int64_t now_
         back_off(lane, outcome, now_ns);
         break;
     case WEIR_OUTCOME_RETRY: back_off(lane, outcome, now_ns); break;
-    case WEIR_OUTCOME_FAILED:
-        wr_lane_complete_calls(lane, UINT64_MAX, error_of(outcome));
-        fail_permanently(lane, now_ns);
-        break;
+    case WEIR_OUTCOME_FAILED: fail(lane, outcome, now_ns); break;
     default: break;
     }
     if (will_retry(outcome))

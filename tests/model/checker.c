@@ -286,7 +286,8 @@ static void check_reasons(int handler, const weir_handler_stats *stats, bool in_
     for (int i = 0; i < WEIR_DROPPED_MAX; i++) {
         if (i == WEIR_DROPPED_REJECTED || i == WEIR_DROPPED_UNREPRESENTABLE)
             continue;
-        bool cause = i == WEIR_DROPPED_FULL || i == WEIR_DROPPED_REMOVED || i == WEIR_DROPPED_FAILED;
+        bool cause = i == WEIR_DROPPED_FULL || i == WEIR_DROPPED_REMOVED ||
+                     (i == WEIR_DROPPED_FAILED && (!kept || world_self != 0));
         cause = cause && !plan_terms.lossless;
         /* saving to a spool has a timeout too, which a busy machine may exceed */
         cause |= i == WEIR_DROPPED_SHUTDOWN && in_a_hurry && !(plan_terms.journal && plan_terms.lossless);

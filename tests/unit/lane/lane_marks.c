@@ -3,6 +3,11 @@
 
 #include "../../support/lane_fixture.h"
 #include "../../support/temp_folder.h"
+#include "lane/lane_config.h"
+#include "lane/lane_flush.h"
+#include "lane/lane_stop.h"
+#include "os/clock.h"
+#include "text/error.h"
 
 static struct lane_fixture fixture;
 
@@ -109,15 +114,79 @@ Test(lane_marks, withheld_samples_are_settled)
     cr_assert_str_eq(marks(2), "10");
 }
 
-Test(lane_marks, a_failed_handler_leaves_what_it_had_in_the_journal_and_later_samples_are_settled)
+/* Two of four samples are in flight when the handler fails. */
+static void fail_with_a_journal(void)
 {
+    fixture.lane->journaled = true;
     fixture_offer(&fixture, 2);
     open_and_load();
-    fixture_finish_emit(&fixture, WEIR_OUTCOME_FAILED, 0, 0);
     fixture_offer(&fixture, 2);
-    cr_assert_str_eq(marks(4), "0011");
-    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FAILED], 2);
-    cr_assert_eq(fixture_stats(&fixture).spooled, 2);
+    fixture_finish_emit_with(&fixture, (weir_outcome){.code = WEIR_OUTCOME_FAILED, .reason = "no such bucket"},
+                             0);
+    cr_assert_eq(fixture_step(&fixture).kind, WR_LANE_NEXT_CLOSE);
+    fixture_close(&fixture);
+}
+
+Test(lane_marks, a_failed_handler_makes_no_attempt_and_its_journal_keeps_and_takes)
+{
+    use(WR_OVERFLOW_DROP_NEWEST, 6);
+    fail_with_a_journal();
+    fixture_offer(&fixture, 4);
+    fixture.now_ns += 86400 * WR_NS_PER_S;
+    cr_assert_eq(fixture_step(&fixture).kind, WR_LANE_NEXT_SLEEP);
+    cr_assert_str_eq(marks(8), "00000011");
+    weir_handler_stats stats = fixture_stats(&fixture);
+    cr_assert_eq(stats.dropped[WEIR_DROPPED_FAILED], 0);
+    cr_assert_eq(stats.dropped[WEIR_DROPPED_FULL], 2);
+    cr_assert_eq(stats.queued, 6);
+}
+
+Test(lane_marks, a_reload_lets_a_failed_handler_deliver_what_the_journal_kept)
+{
+    fail_with_a_journal();
+    wr_lane_request_reload(fixture.lane);
+    open_and_load();
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
+    cr_assert_eq(fixture_step(&fixture).kind, WR_LANE_NEXT_EMIT);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
+    cr_assert_str_eq(marks(4), "1111");
+    cr_assert_eq(fixture_stats(&fixture).delivered, 4);
+}
+
+Test(lane_marks, calls_and_flushes_do_not_wait_for_a_failed_handler)
+{
+    struct wr_error error;
+    fail_with_a_journal();
+    wr_lane_flush_request(fixture.lane, WR_NEVER);
+    cr_assert_eq(wr_lane_flush_wait(fixture.lane, 4, WR_NEVER, &error), WEIR_ERR_SPOOLED);
+    cr_assert(strstr(error.text, "no such bucket"), "%s", error.text);
+}
+
+Test(lane_marks, a_flush_waits_for_the_handler_that_replaces_a_failed_one)
+{
+    struct wr_error error;
+    fail_with_a_journal();
+    const struct wr_lane_handler next = {.instance =
+                                             (struct wr_instance *)&fixture, /* only its address is used */
+                                         .settings = fixture.settings};
+    const struct wr_lane_change change = {.end_reason = WR_LANE_LIVES, .handler = &next, .journaled = true};
+    struct wr_lane_discarded discarded;
+    fixture.lane->worker = WR_WORKER_RUNNING;
+    cr_assert_not(wr_lane_config_apply(fixture.lane, &change, &discarded));
+    int64_t soon_ns = wr_clock_monotonic_ns() + 20 * WR_NS_PER_MS;
+    wr_lane_flush_request(fixture.lane, soon_ns);
+    cr_assert_eq(wr_lane_flush_wait(fixture.lane, 4, soon_ns, &error), WEIR_ERR_TIMEOUT);
+    cr_assert_eq(fixture_step(&fixture).kind, WR_LANE_NEXT_REPLACE);
+    fixture.lane->worker = WR_WORKER_NONE;
+}
+
+Test(lane_marks, a_failed_handler_does_not_delay_the_end_and_its_samples_stay)
+{
+    fail_with_a_journal();
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
+    cr_assert_eq(fixture_step(&fixture).kind, WR_LANE_NEXT_END);
+    cr_assert_str_eq(marks(4), "0000");
+    cr_assert_eq(fixture_stats(&fixture).spooled, 4);
 }
 
 /* ---- The end --------------------------------------------------------------------------------- */
