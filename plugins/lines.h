@@ -68,7 +68,7 @@ static inline void lines_report_refused(const struct lines_refused *refused, con
     snprintf(outcome->reason, sizeof outcome->reason,
              "%zu bytes of lines are more than the %zu that %s may have: %.100s...", refused->first_length,
              refused->most, piece, refused->first);
-    weir_outcome_set_error(outcome, WEIR_ERR_TOO_LARGE);
+    outcome->error = WEIR_ERR_TOO_LARGE;
 }
 
 #endif

@@ -34,7 +34,7 @@ static inline bool pump_init(struct pump *pump, const weir_host *host, const cha
         .intake = host->service(host, WEIR_SERVICE_INTAKE),
         .parser = host->service(host, WEIR_SERVICE_PARSER),
     };
-    pump->text = pump->parser->begin(host, where);
+    pump->text = pump->parser->begin(host, where, NULL);
     return pump->text;
 }
 
@@ -127,7 +127,7 @@ static inline void pump_read_record_end(struct pump *pump, int fd)
 }
 
 /* Sets a result with errno behind its reason. */
-static inline void pump_fail(weir_source_outcome *outcome, int code, const char *what)
+static inline void pump_fail(weir_outcome *outcome, int code, const char *what)
 {
     outcome->code = code;
     snprintf(outcome->reason, sizeof outcome->reason, "%s: %s", what, strerror(errno));

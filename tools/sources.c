@@ -10,7 +10,7 @@
 
 static struct wr_options_table common_options_of(const struct wr_source_type *type)
 {
-    return wr_source_options_table(type->is.flags & WEIR_SOURCE_PARSES);
+    return wr_source_options_table(type->is.flags & WEIR_SOURCE_TYPE_PARSES);
 }
 
 /* ---- As text --------------------------------------------------------------------------------- */
@@ -47,7 +47,7 @@ static void describe(struct json_object *object, const struct wr_source_type *ty
     json_add_text(object, "name", type->is.name);
     json_add_text(object, "summary", type->is.summary);
     json_add_text(object, "path", type->path);
-    json_add_bool(object, "parses", type->is.flags & WEIR_SOURCE_PARSES);
+    json_add_bool(object, "parses", type->is.flags & WEIR_SOURCE_TYPE_PARSES);
     table_add_json(json_add_array(object, "options"), &type->options, NULL);
     table_add_json(json_add_array(object, "common_options"), &common_options, type->is.defaults);
 }

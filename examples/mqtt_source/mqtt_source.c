@@ -46,11 +46,11 @@ struct source {
     const weir_intake *intake;
     const weir_parser *parser;
     const struct options *options;
-    weir_source_outcome *outcome; /* of run: once its code is not 0, what follows does nothing */
-    int fd;                       /* -1: none */
-    time_t heard_s;               /* when something came last, or had no room; 0: not yet */
-    size_t left;                  /* bytes of the packet that are still to be read */
-    bool is_subscribed;           /* as the broker has confirmed */
+    weir_outcome *outcome; /* of run: once its code is not 0, what follows does nothing */
+    int fd;                /* -1: none */
+    time_t heard_s;        /* when something came last, or had no room; 0: not yet */
+    size_t left;           /* bytes of the packet that are still to be read */
+    bool is_subscribed;    /* as the broker has confirmed */
 };
 
 static void *create(const weir_host *host, const void *options)
@@ -78,7 +78,7 @@ static void fail(struct source *source, const char *what, const char *why)
 {
     if (!source->outcome->code) /* the first failure is the reason */
         snprintf(source->outcome->reason, sizeof source->outcome->reason, "%s%.150s", what, why);
-    source->outcome->code = WEIR_SOURCE_REOPEN;
+    source->outcome->code = WEIR_OUTCOME_REOPEN;
 }
 
 /* Waits for an event; 0: for room. Pings a broker that sends nothing. Returns whether to go on. */
@@ -95,7 +95,7 @@ static bool await(struct source *source, short event)
                  (event == POLLIN && send(source->fd, (char[]){(char)PINGREQ, 0}, 2, MSG_NOSIGNAL) != 2))
             fail(source, "the broker does not reply", "");
         if (woke & WEIR_WAIT_STOP)
-            source->outcome->code = WEIR_SOURCE_REOPEN;
+            source->outcome->code = WEIR_OUTCOME_REOPEN;
     }
     return !source->outcome->code;
 }
@@ -214,7 +214,7 @@ static void take_message(struct source *source, int first)
     }
     if (first & RETAINED) /* from before the subscription, and again with each one */
         source->host->count(source->host, "retained", 1);
-    weir_text *text = source->parser->begin_with(source->host, topic, &options);
+    weir_text *text = source->parser->begin(source->host, topic, &options);
     if (!text)
         fail(source, "out of memory", "");
     take_payload(source, text, !(first & RETAINED));
@@ -242,23 +242,23 @@ static void take_packet(struct source *source)
         fail(source, "the broker has sent a packet whose length does not fit", "");
 }
 
-static void open_source(void *self, weir_source_outcome *outcome)
+static void open_source(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     const weir_connect what = {sizeof what, source->options->broker, CONNECT_MS, KINDS, 0};
     source->fd = source->connecting->connect(source->host, &what, outcome->reason, sizeof outcome->reason);
-    outcome->code = source->fd < 0 ? WEIR_SOURCE_RETRY : WEIR_SOURCE_OK;
+    outcome->code = source->fd < 0 ? WEIR_OUTCOME_RETRY : WEIR_OUTCOME_OK;
     source->heard_s = source->is_subscribed = 0;
 }
 
-static void run(void *self, weir_source_outcome *outcome)
+static void run(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     source->outcome = outcome;
     for (greet(source); await(source, POLLIN);)
         take_packet(source);
     if (!*outcome->reason) { /* a stop */
-        outcome->code = WEIR_SOURCE_OK;
+        outcome->code = WEIR_OUTCOME_OK;
         send(source->fd, (char[]){(char)DISCONNECT, 0}, 2, MSG_NOSIGNAL);
     }
 }
@@ -279,7 +279,7 @@ static void close_source(void *self)
 static const weir_source_type type = {
     .size = sizeof type,
     .abi = WEIR_SOURCE_ABI,
-    .flags = WEIR_SOURCE_PARSES,
+    .flags = WEIR_SOURCE_TYPE_PARSES,
     .name = "mqtt_source",
     .summary = "subscribes to topics of an MQTT broker",
     .options = rows,

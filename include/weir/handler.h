@@ -95,11 +95,7 @@ typedef struct weir_batch {
     uint32_t count;             /* number of samples */
     const weir_sample *samples; /* the samples */
     const char *const *notes;   /* metadata, by weir_sample.note; any valid UTF-8. NULL: no sample has any */
-    const weir_label *labels;   /* settings.labels: they apply to all samples, but those of foreign series */
-    size_t label_count;         /* number of labels */
-    /* for weir_batch_series */
-    const weir_series *(*series)(const struct weir_batch *batch, uint32_t id);
-    const void *core; /* for the core */
+
     /* (origin, sequence) identifies a sample: it is the same each time the sample is delivered, also after a
      * retry and by another process that found it in a spool or journal, and no other sample has it.
      * samples[i] has the number sequence + i. Numbers that are missing within an origin belong to samples that
@@ -107,10 +103,17 @@ typedef struct weir_batch {
     uint64_t sequence;  /* the first sample's number within its origin, from 0 */
     const char *origin; /* of all samples here: 32 lowercase hex digits, 128 random bits for each process and
                            handler; a forked child has its own. Never NULL. Valid during the call */
+
+    const weir_label *labels; /* settings.labels: they apply to all samples, but those of foreign series */
+    size_t label_count;       /* number of labels */
     /* those of `labels` that apply to samples of foreign series too: "instance", if they come from summaries,
        because these were made here */
     const weir_label *foreign_labels;
     size_t foreign_label_count; /* number of them */
+
+    /* for weir_batch_series */
+    const weir_series *(*series)(const struct weir_batch *batch, uint32_t id);
+    const void *core; /* for the core */
 } weir_batch;
 
 /* Returns the series of one of the batch's samples. Never NULL. */
@@ -124,76 +127,8 @@ static inline const weir_series *weir_batch_series(const weir_batch *batch, cons
 static inline const weir_label *weir_batch_labels(const weir_batch *batch, const weir_series *series,
                                                   size_t *count)
 {
-    if (!WEIR_HAS(series, foreign) || !series->foreign) {
-        *count = batch->label_count;
-        return batch->labels;
-    }
-    *count = WEIR_HAS(batch, foreign_label_count) ? batch->foreign_label_count : 0;
-    return *count ? batch->foreign_labels : NULL;
-}
-
-/* ---- Outcomes -------------------------------------------------------------------------------- */
-
-/* What the core does next, whatever the cause. Which callback may return which code:
- *
- *            OK             RETRY                REOPEN                 DROP       FAILED
- *   open     it is open     back off, open       like RETRY             -          give up
- *   emit     next batch     back off, offer      close, back off,       drop       give up
- *                           the rest             open, offer the rest   the rest
- *   emit_now as emit; NOT_NOW: the worker calls emit with the rest, at once
- *   flush    it is flushed  back off, flush      close, back off, open  -          give up
- *   wake     continue       back off, continue   close, back off, open  -          give up
- *   probe    reachable      not reachable        not reachable          -          not reachable
- *
- * A code marked with - or an unknown one is counted as a fault of the handler, logged, and treated as RETRY;
- * for probe it means not reachable. After 10 faults in a row the core gives up. */
-enum weir_outcome_code {
-    WEIR_OUTCOME_OK = 0,     /* success */
-    WEIR_OUTCOME_RETRY = 1,  /* a failure that may pass; the connection is good */
-    WEIR_OUTCOME_REOPEN = 2, /* a failure that may pass; the connection is not good */
-    WEIR_OUTCOME_DROP = 3,   /* the rest of this batch can never be delivered; it is dropped as rejected */
-    WEIR_OUTCOME_FAILED =
-        4, /* nothing can ever be delivered: the handler is closed until it is configured again
-            * or reloaded; spool and journal keep and take its values, without either they are dropped */
-    WEIR_OUTCOME_NOT_NOW = 5, /* emit_now only: the rest has to be delivered by emit; nothing has failed */
-};
-
-/* The result of a callback. The core owns it, and sets it before the call: size, OK, and 0 for the rest, but
- * for `done` of emit and emit_now. Set only what differs. Never write beyond size. */
-typedef struct weir_outcome {
-    size_t size;  /* sizeof(weir_outcome) of the core */
-    int32_t code; /* enum weir_outcome_code */
-
-    /* emit: how many samples at the front of the batch are settled: delivered, or refused for good. Not set:
-     * the whole batch with OK, none with any other code; so set it, from 0 on, before you read it. Rounded down
-     * to the end of an event. With OK and less than the whole batch, the core offers the rest again at once; OK
-     * with nothing settled is counted as a fault and treated as RETRY. */
-    uint32_t done;
-    uint32_t rejected; /* emit: how many of those settled the destination refused for good */
-
-    /* RETRY, REOPEN: the least number of milliseconds until the next attempt, as the destination requested; the
-     * core waits longer where its own back-off is longer, and never longer than the option retry_max. 0 or
-     * less: the core's back-off. weir_flush ends the wait. */
-    int64_t retry_after_ms;
-    char reason[256]; /* why, for people: "connect 127.0.0.1:8086: Connection refused"; "" with OK */
-    int32_t error;    /* set by weir_outcome_set_error */
-} weir_outcome;
-
-/* Sets the error that calls waiting for this handler return (delivery "sync", and weir_flush), with the reason
- * as weir_last_error. error: a negative enum weir_error of <weir/weir.h>.
- *
- * With RETRY and REOPEN those calls return at once, and later calls do not wait, until open or emit returns
- * without an error; a later weir_flush waits for one more attempt. The values stay queued and are tried again.
- * Without an error the calls keep waiting: for block_timeout, and weir_flush for its own timeout.
- * WEIR_ERR_FIFO_NOT_CREATED of an attempt after a stop was requested ends the stop, too: what the handler needs
- * is not there, it has waited for it as long as it may, and without a spool its values are dropped.
- *
- * With samples rejected, DROP and FAILED, the calls whose values are lost return this error instead of
- * WEIR_ERR_DROPPED. */
-static inline void weir_outcome_set_error(weir_outcome *outcome, int32_t error)
-{
-    if (WEIR_HAS(outcome, error))
-        outcome->error = error;
+    *count = series->foreign ? batch->foreign_label_count : batch->label_count;
+    return series->foreign ? batch->foreign_labels : batch->labels;
 }
 
 /* ---- Services for handlers ------------------------------------------------------------------- */
@@ -251,7 +186,7 @@ typedef struct weir_encoder {
     void (*limit_lines)(const weir_host *host, size_t limit);
 
     /* Returns the format's name, like "json", for handlers whose destination responds in a way of the format.
-     * Valid until the process ends. Younger than the other members: see WEIR_HAS. */
+     * Valid until the process ends. */
     const char *(*name)(const weir_host *host);
 } weir_encoder;
 
@@ -398,15 +333,16 @@ enum {
 /* A handler type: its name, its options, and its callbacks. Constant and valid until the process ends.
  * Callbacks that are not marked as optional are required. */
 typedef struct weir_handler_type {
-    size_t size;  /* sizeof(weir_handler_type) */
-    uint32_t abi; /* WEIR_ABI */
+    size_t size;    /* sizeof(weir_handler_type) */
+    uint32_t abi;   /* WEIR_ABI */
+    uint32_t flags; /* WEIR_TYPE_* */
+
+    const char *name;    /* [a-z][a-z0-9_]*, at most 63 bytes */
+    const char *summary; /* one line, for people */
 
     /* WEIR_KINDS_*: kinds of samples that it takes. 0: doubles and integers. An event with a sample of another
      * kind, also of a kind that a later core adds, is withheld and counted as dropped (unrepresentable). */
     uint32_t kinds;
-
-    const char *name;    /* [a-z][a-z0-9_]*, at most 63 bytes */
-    const char *summary; /* one line, for people */
 
     uint32_t formats;             /* WEIR_FORMAT_*: what it can write. 0: it uses no encoder */
     const weir_option *options;   /* its options, see <weir/options.h>; NULL: none */
@@ -447,19 +383,6 @@ typedef struct weir_handler_type {
     /* [worker] Optional. A timer or a reload, while open. why: enum weir_wake. */
     void (*wake)(void *self, int why, weir_outcome *outcome);
 
-    /* [fork] Optional, for a handler with descriptors. Gives up the parent's connection: calls close(2) for the
-     * instance's descriptors and nothing else, since other threads may have held any lock. The instance is
-     * never used again in the child. */
-    void (*abandon)(void *self);
-
-    /* [check] Optional. Finds out, within timeout_ms milliseconds, whether the destination can be reached now.
-     * Sends nothing, creates and empties nothing, leaves nothing open. OK: reachable; reason may hold a remark
-     * ("it does not exist yet"). Any other code: not reachable, for that reason. NULL: open and close are
-     * called instead, during which host->wait does not wait. */
-    void (*probe)(void *self, int64_t timeout_ms, weir_outcome *outcome);
-
-    uint32_t flags; /* WEIR_TYPE_* */
-
     /* [caller, while open] Optional. Delivers a batch as emit does, on the thread of the program whose call
      * waits for it (delivery "sync"), which saves the call two changes of threads. The core calls it instead of
      * emit only if the handler is idle and has delivered everything before; never at the same time as another
@@ -476,6 +399,17 @@ typedef struct weir_handler_type {
      * are settled, the worker calls emit with the rest at once, and the caller waits for it. A handler that
      * cannot ever do it, because of its options or its destination, returns it always. */
     void (*emit_now)(void *self, const weir_batch *batch, weir_outcome *outcome);
+
+    /* [fork] Optional, for a handler with descriptors. Gives up the parent's connection: calls close(2) for the
+     * instance's descriptors and nothing else, since other threads may have held any lock. The instance is
+     * never used again in the child. */
+    void (*abandon)(void *self);
+
+    /* [check] Optional. Finds out, within timeout_ms milliseconds, whether the destination can be reached now.
+     * Sends nothing, creates and empties nothing, leaves nothing open. OK: reachable; reason may hold a remark
+     * ("it does not exist yet"). Any other code: not reachable, for that reason. NULL: open and close are
+     * called instead, during which host->wait does not wait. */
+    void (*probe)(void *self, int64_t timeout_ms, weir_outcome *outcome);
 } weir_handler_type;
 
 /* The entry point, defined by the plugin. Returns the type of that index, always the same pointer, or NULL if

@@ -65,7 +65,7 @@ class failure : public std::exception
         return *this;
     }
 
-    /* The error that waiting calls return; see weir_outcome_set_error. */
+    /* The error that waiting calls return; see weir_outcome. */
     failure &error(int32_t code)
     {
         error_ = code;
@@ -78,7 +78,7 @@ class failure : public std::exception
         outcome->retry_after_ms = retry_after_ms_;
         std::strncpy(outcome->reason, what(), sizeof outcome->reason - 1);
         if (error_)
-            weir_outcome_set_error(outcome, error_);
+            outcome->error = error_;
     }
 
   private:

@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /* The number of the contract of handler types; for source types, see <weir/source.h>. A plugin that was built
- * for another number is refused. Stable since 1: see doc/abi.md. */
+ * for another number is refused. See doc/abi.md. */
 #define WEIR_ABI 1
 
 /* Marks the entry point of a plugin, the only symbol that it exports. */
@@ -85,6 +85,83 @@ typedef struct weir_host {
      * until the process ends. NULL if this core does not have it, or if it does not apply to this handler. */
     const void *(*service)(const struct weir_host *host, const char *id);
 } weir_host;
+
+/* ---- Outcomes -------------------------------------------------------------------------------- */
+
+/* What the core does next, whatever the cause. Which callback of a handler may return which code:
+ *
+ *            OK             RETRY                REOPEN                 DROP       FAILED
+ *   open     it is open     back off, open       like RETRY             -          give up
+ *   emit     next batch     back off, offer      close, back off,       drop       give up
+ *                           the rest             open, offer the rest   the rest
+ *   emit_now as emit; NOT_NOW: the worker calls emit with the rest, at once
+ *   flush    it is flushed  back off, flush      close, back off, open  -          give up
+ *   wake     continue       back off, continue   close, back off, open  -          give up
+ *   probe    reachable      not reachable        not reachable          -          not reachable
+ *
+ * A code marked with - or an unknown one is counted as a fault of the handler, logged, and treated as RETRY;
+ * for probe it means not reachable. After 10 faults in a row the core gives up.
+ *
+ * Of a source:
+ *
+ *          OK                            RETRY             REOPEN                   FAILED
+ *   open   it is open                    back off, open    like RETRY               give up
+ *   run    stop requested: it stops;     back off, run     close, back off, open    close, give up
+ *          else: its input has ended
+ *
+ * Any other code is a fault of the source type, and treated as FAILED. */
+enum weir_outcome_code {
+    WEIR_OUTCOME_OK = 0,     /* success */
+    WEIR_OUTCOME_RETRY = 1,  /* a failure that may pass; the connection is good */
+    WEIR_OUTCOME_REOPEN = 2, /* a failure that may pass; the connection is not good */
+    WEIR_OUTCOME_DROP = 3,   /* the rest of this batch can never be delivered; it is dropped as rejected */
+    WEIR_OUTCOME_FAILED =
+        4, /* nothing can ever be delivered: the handler is closed until it is configured again
+            * or reloaded; spool and journal keep and take its values, without either they are dropped */
+    WEIR_OUTCOME_NOT_NOW = 5, /* emit_now only: the rest has to be delivered by emit; nothing has failed */
+};
+
+/* Bits of weir_outcome.flags. */
+enum {
+    /* RETRY and REOPEN of a handler: further attempts are of no use before the end. If the attempt was made
+     * after a stop was requested, the stop ends with it: without a spool or a journal the values are dropped.
+     */
+    WEIR_OUTCOME_GIVES_UP = 1u << 0,
+};
+
+/* The result of a callback of a handler or a source. The core owns it, and sets it before the call: size, OK,
+ * and 0 for the rest, but for `done` of emit and emit_now. Set only what differs. Never write beyond size. */
+typedef struct weir_outcome {
+    size_t size;    /* sizeof(weir_outcome) of the core */
+    int32_t code;   /* enum weir_outcome_code */
+    uint32_t flags; /* WEIR_OUTCOME_* bits */
+
+    /* emit: how many samples at the front of the batch are settled: delivered, or refused for good. Not set:
+     * the whole batch with OK, none with any other code; so set it, from 0 on, before you read it. Rounded down
+     * to the end of an event. With OK and less than the whole batch, the core offers the rest again at once; OK
+     * with nothing settled is counted as a fault and treated as RETRY. */
+    uint32_t done;
+    uint32_t rejected; /* emit: how many of those settled the destination refused for good */
+
+    /* RETRY, REOPEN: the least number of milliseconds until the next attempt, as the destination requested; the
+     * core waits longer where its own back-off is longer, and never longer than the option retry_max. 0 or
+     * less: the core's back-off. Of a handler, weir_flush ends the wait. */
+    int64_t retry_after_ms;
+
+    /* Of a handler: the error, a negative enum weir_error of <weir/weir.h>, that calls return which wait for it
+     * (delivery "sync", and weir_flush), with the reason as weir_last_error. 0: none of its own.
+     *
+     * With RETRY and REOPEN those calls return at once, and later calls do not wait, until open or emit returns
+     * without an error; a later weir_flush waits for one more attempt. The values stay queued and are tried
+     * again. Without an error the calls keep waiting: for block_timeout, and weir_flush for its own timeout.
+     * With samples rejected, DROP and FAILED, the calls whose values are lost return this error instead of
+     * WEIR_ERR_DROPPED. */
+    int32_t error;
+
+    char reason[256]; /* why, for people: "connect 127.0.0.1:8086: Connection refused"; "" with OK */
+} weir_outcome;
+
+/* ---- Services --------------------------------------------------------------------------------- */
 
 /* Service "blocking_call/1", a weir_blocking_call: for plugins that wait in calls of their own, like poll(2).
  */

@@ -109,19 +109,13 @@ static inline int weir_test_source_settled(const weir_host *host, uint64_t mark)
 
 /* ---- The service parser/1 -------------------------------------------------------------------- */
 
-/* As weir_parser.begin: the text is the test's own. */
-static inline weir_text *weir_test_source_begin(const weir_host *host, const char *where)
+/* As weir_parser.begin: the text is the test's own, and the options are ignored. */
+static inline weir_text *weir_test_source_begin(const weir_host *host, const char *where,
+                                                const weir_text_options *options)
 {
     (void)where;
-    return (weir_text *)(void *)weir_test_source_of(host);
-}
-
-/* As weir_parser.begin_with: the options are ignored. */
-static inline weir_text *weir_test_source_begin_with(const weir_host *host, const char *where,
-                                                     const weir_text_options *options)
-{
     (void)options;
-    return weir_test_source_begin(host, where);
+    return (weir_text *)(void *)weir_test_source_of(host);
 }
 
 /* As weir_parser.room. */
@@ -186,10 +180,9 @@ static inline const void *weir_test_source_service(const weir_host *host, const 
         weir_test_source_refuse, weir_test_source_mark, weir_test_source_settled,
     };
     static const weir_parser parser = {
-        sizeof(weir_parser),    weir_test_source_begin,      weir_test_source_room,
-        weir_test_source_parse, weir_test_source_resume,     weir_test_source_finish,
-        weir_test_source_end,   weir_test_source_begin_with, weir_test_source_read_totals,
-        weir_test_source_end,
+        sizeof(weir_parser),          weir_test_source_begin,  weir_test_source_room,
+        weir_test_source_parse,       weir_test_source_resume, weir_test_source_finish,
+        weir_test_source_read_totals, weir_test_source_end,    weir_test_source_end,
     };
     const weir_test_source *source = weir_test_source_of(host);
     if (strcmp(id, WEIR_SERVICE_INTAKE) == 0)

@@ -327,15 +327,15 @@ typedef struct weir_handler_stats {
     uint64_t dropped[WEIR_DROPPED_MAX]; /* by enum weir_drop */
     uint64_t queued;                    /* in memory, including those being delivered at the moment */
     uint64_t spooled;                   /* on disk */
+    uint64_t summing;                   /* with "aggregate": in the open interval */
     uint64_t queue_bytes;               /* memory used by those queued */
     int64_t queue_age_ms;               /* for how long the oldest has been queued */
+    uint64_t spool_bytes;               /* disk space used by those spooled */
+    uint64_t spool_limit;               /* the most that may be used; 0: the handler has no spool */
     uint64_t retries;                   /* attempts that the handler asked to repeat */
     uint64_t faults;                    /* calls in which the handler broke its contract */
     int32_t failing;                    /* 1 while attempts fail */
     int32_t open;                       /* 1 while the handler is open */
-    uint64_t spool_bytes;               /* disk space used by those spooled */
-    uint64_t spool_limit;               /* the most that may be used; 0: the handler has no spool */
-    uint64_t summing; /* with "aggregate": in the open interval; joined later than the others */
 } weir_handler_stats;
 
 /* Fills the first size bytes of *stats with an exact snapshot: the identities above hold in it, whatever other
@@ -374,15 +374,15 @@ enum weir_source_state {
  * are either added, and so in the ledger of the process, or refused. */
 typedef struct weir_source_stats {
     size_t size;        /* sizeof(weir_source_stats) of the library */
+    char name[256];     /* in the configuration */
+    char type[64];      /* its source type */
     int32_t state;      /* enum weir_source_state */
+    uint64_t bytes;     /* bytes of text that were read, decompressed if need be */
     uint64_t lines;     /* lines that were read */
     uint64_t bad_lines; /* lines that were not understood; the first one is quoted in the log */
     uint64_t records;   /* events that were added */
     uint64_t added;     /* values that were added */
     uint64_t refused;   /* values that were not, because of their names, labels or limits */
-    char name[256];     /* in the configuration */
-    char type[64];      /* its source type */
-    uint64_t bytes;     /* bytes of text that were read, decompressed if need be */
 } weir_source_stats;
 
 /* Starts the sources of the configuration in force: threads that read values from elsewhere and add them. From

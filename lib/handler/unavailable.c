@@ -11,7 +11,7 @@ static void open_never(void *self, weir_outcome *outcome)
     outcome->code = WEIR_OUTCOME_RETRY;
     snprintf(outcome->reason, sizeof outcome->reason,
              "unavailable in this process, which was forked while its type was in use");
-    weir_outcome_set_error(outcome, WEIR_ERR_SPOOLED);
+    outcome->error = WEIR_ERR_SPOOLED;
 }
 
 static void emit_nothing(void *self, const weir_batch *batch, weir_outcome *outcome)

@@ -2,7 +2,10 @@
 #ifndef WR_BACKOFF_H
 #define WR_BACKOFF_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "text/common.h"
 
 struct wr_backoff {
     int64_t min_ns, max_ns;
@@ -17,6 +20,14 @@ void wr_backoff_init(struct wr_backoff *backoff, int64_t min_ns, int64_t max_ns,
  * many programs do not retry at the same time. If the destination requests a longer delay (requested_ns; 0:
  * none), that plus up to an eighth is returned; if it requests more than max, max less up to an eighth. */
 int64_t wr_backoff_fail(struct wr_backoff *backoff, int64_t requested_ns);
+
+/* What an outcome requests, in nanoseconds: at least 0. */
+static inline int64_t wr_backoff_requested_ns(int64_t retry_after_ms)
+{
+    int64_t requested_ns;
+    bool is_huge = __builtin_mul_overflow(retry_after_ms, WR_NS_PER_MS, &requested_ns);
+    return retry_after_ms <= 0 ? 0 : is_huge ? INT64_MAX : requested_ns;
+}
 
 /* From now on a delay is at most limit_ns, also if min is longer, unless the destination requests a longer one.
  */

@@ -92,6 +92,7 @@ struct wr_lane {
     struct wr_backoff backoff;
     int64_t retry_at_ns; /* no attempt before this; 0: none is delayed */
     bool has_given_up;   /* there will be none until the handler is configured again or reloaded */
+    bool gives_up;       /* the last attempt has said that others are of no use */
     bool journaled;      /* what is queued outlives the process */
     bool failing;
     int64_t failing_since_ns, reminder_ns;

@@ -180,13 +180,12 @@ static struct wr_lane_next_step close_first(const struct wr_lane *lane, int64_t 
     return step_of(WR_LANE_NEXT_CLOSE);
 }
 
-/* There is no further attempt, or in the last one since the stop was requested the handler reported that what
- * it needs was not created in time. What a spool has taken by then is not dropped; what it has no room for is
- * given all the time there is. */
+/* There is no further attempt, or the handler reported in the last one since the stop was requested that others
+ * are of no use. What a spool has taken by then is not dropped; what it has no room for is given all the time
+ * there is. */
 static bool has_given_up(const struct wr_lane *lane)
 {
-    bool gives_up = lane->has_given_up || lane->sync_waiters.error == WEIR_ERR_FIFO_NOT_CREATED;
-    return gives_up && !lane->settings.spool_limit;
+    return (lane->has_given_up || lane->gives_up) && !lane->settings.spool_limit;
 }
 
 static bool is_at_end(struct wr_lane *lane, int64_t now_ns)

@@ -30,6 +30,7 @@ void wr_lane_stop_request(struct wr_lane *lane, enum weir_drop reason, int64_t d
     wr_spool_state_plan(&lane->spool_state, wr_clock_monotonic_ns(), deadline_ns);
     wr_lane_end_delay(lane);
     lane->sync_waiters.error = 0; /* the handler gets one more attempt */
+    lane->gives_up = false;
     if (lane->worker != WR_WORKER_RUNNING && lane->end_reason == WR_LANE_LIVES && !saves_later(lane))
         wr_lane_declare_end(lane);
     wr_condition_wake(&lane->work);

@@ -8,7 +8,7 @@
 #include "lane/spool_policy.h"
 #include "text/utf8.h"
 
-enum { REMINDER_S = 60, LONGEST_WAIT_S = 86400, STOP_DELAY_SHARE = 32 };
+enum { REMINDER_S = 60, STOP_DELAY_SHARE = 32 };
 
 /* ---- Failure and recovery -------------------------------------------------------------------- */
 
@@ -77,6 +77,7 @@ static void recover(struct wr_lane *lane, int64_t now_ns)
 {
     wr_backoff_succeed(&lane->backoff);
     lane->retry_at_ns = 0;
+    lane->gives_up = false;
     if (!lane->failing)
         return;
     lane->failing = false;
@@ -95,12 +96,11 @@ static void limit_delay(struct wr_lane *lane, int64_t now_ns)
 
 static void back_off(struct wr_lane *lane, const weir_outcome *outcome, int64_t now_ns)
 {
-    int64_t requested_ms = outcome->retry_after_ms;
-    if (requested_ms < 0 || requested_ms > LONGEST_WAIT_S * INT64_C(1000))
-        requested_ms = requested_ms < 0 ? 0 : LONGEST_WAIT_S * INT64_C(1000);
     lane->retries++;
+    lane->gives_up = outcome->flags & WEIR_OUTCOME_GIVES_UP;
     limit_delay(lane, now_ns);
-    lane->retry_at_ns = now_ns + wr_backoff_fail(&lane->backoff, requested_ms * WR_NS_PER_MS);
+    lane->retry_at_ns =
+        now_ns + wr_backoff_fail(&lane->backoff, wr_backoff_requested_ns(outcome->retry_after_ms));
     log_failure(lane, now_ns);
 }
 

@@ -140,7 +140,7 @@ static bool load_patterns(struct wr_source *source, const struct origin *from, b
 static bool fill_options(struct wr_source *source, const struct origin *from)
 {
     const struct wr_source_type *type = source->type;
-    bool are_inline = type->is.flags & WEIR_SOURCE_PARSES &&
+    bool are_inline = type->is.flags & WEIR_SOURCE_TYPE_PARSES &&
                       wr_source_patterns_are_inline(wr_node_member(from->given->node, "patterns"));
     const char *const others[] = {"type", "plugin", are_inline ? "patterns" : NULL, NULL};
     size_t rows = 0;
@@ -153,7 +153,8 @@ static bool fill_options(struct wr_source *source, const struct origin *from)
     struct wr_options_fill all = fill_of(source, wr_source_options_table(true), &source->options, from);
     struct wr_options_fill fills[2] = {
         fill_of(source, type->options, source->own_options, from),
-        fill_of(source, wr_source_options_table(type->is.flags & WEIR_SOURCE_PARSES), &source->options, from),
+        fill_of(source, wr_source_options_table(type->is.flags & WEIR_SOURCE_TYPE_PARSES), &source->options,
+                from),
     };
     fills[0].seen = seen;
     if (!wr_options_set_defaults(&all, from->error) || !wr_options_set_defaults(&fills[0], from->error) ||
@@ -297,26 +298,27 @@ static void set_reason(struct wr_source *source, const char *reason)
 }
 
 /* Calls a callback. Returns its code, which is valid; an invalid one is FAILED. */
-static int call(struct wr_source *source, void (*callback)(void *self, weir_source_outcome *outcome),
-                weir_source_outcome *outcome)
+static int call(struct wr_source *source, void (*callback)(void *self, weir_outcome *outcome),
+                weir_outcome *outcome)
 {
-    *outcome = (weir_source_outcome){.size = sizeof *outcome};
+    *outcome = (weir_outcome){.size = sizeof *outcome};
     struct wr_thread_state thread_state = wr_thread_state_save();
     callback(source->self, outcome);
     outcome->reason[sizeof outcome->reason - 1] = '\0';
     log_breach(source, wr_thread_state_restore(&thread_state));
-    if (outcome->code >= WEIR_SOURCE_OK && outcome->code <= WEIR_SOURCE_FAILED)
+    if (outcome->code == WEIR_OUTCOME_OK || outcome->code == WEIR_OUTCOME_RETRY ||
+        outcome->code == WEIR_OUTCOME_REOPEN || outcome->code == WEIR_OUTCOME_FAILED)
         return outcome->code;
     snprintf(outcome->reason, sizeof outcome->reason, "the source type is at fault: %d is not a result",
              outcome->code);
-    return WEIR_SOURCE_FAILED;
+    return WEIR_OUTCOME_FAILED;
 }
 
 /* Returns false if a stop is requested. */
-static bool back_off(struct wr_source *source, const weir_source_outcome *outcome)
+static bool back_off(struct wr_source *source, const weir_outcome *outcome)
 {
     bool is_first = !source->backoff.failures;
-    int64_t pause_ns = wr_backoff_fail(&source->backoff, 0);
+    int64_t pause_ns = wr_backoff_fail(&source->backoff, wr_backoff_requested_ns(outcome->retry_after_ms));
     set_reason(source, outcome->reason);
     set_state(source, WEIR_SOURCE_WAITING);
     if (is_first && !atomic_load(&source->stopping))
@@ -342,7 +344,7 @@ static void end_sets(struct wr_source *source)
     }
 }
 
-static void fail(struct wr_source *source, const weir_source_outcome *outcome)
+static void fail(struct wr_source *source, const weir_outcome *outcome)
 {
     end_sets(source);
     set_reason(source, outcome->reason);
@@ -354,13 +356,13 @@ static void fail(struct wr_source *source, const weir_source_outcome *outcome)
 /* Returns whether it is open; else it has failed, or a stop is requested. */
 static bool open_source(struct wr_source *source)
 {
-    weir_source_outcome outcome;
+    weir_outcome outcome;
     while (!atomic_load(&source->stopping)) {
         if (!source->type->is.open)
             return true;
         switch (call(source, source->type->is.open, &outcome)) {
-        case WEIR_SOURCE_OK: return true;
-        case WEIR_SOURCE_FAILED: fail(source, &outcome); return false;
+        case WEIR_OUTCOME_OK: return true;
+        case WEIR_OUTCOME_FAILED: fail(source, &outcome); return false;
         default:
             if (!back_off(source, &outcome))
                 return false;
@@ -378,7 +380,7 @@ static void close_source(struct wr_source *source)
 }
 
 /* Returns the code of the last call. */
-static int run_open(struct wr_source *source, weir_source_outcome *outcome)
+static int run_open(struct wr_source *source, weir_outcome *outcome)
 {
     for (;;) {
         int64_t start_ns = wr_clock_monotonic_ns();
@@ -387,16 +389,16 @@ static int run_open(struct wr_source *source, weir_source_outcome *outcome)
         int code = call(source, source->type->is.run, outcome);
         bool stops = atomic_load(&source->stopping);
         /* it worked for a while: its next failure is a first one again */
-        if (code == WEIR_SOURCE_OK || wr_clock_monotonic_ns() - start_ns > source->options.retry_max_ns)
+        if (code == WEIR_OUTCOME_OK || wr_clock_monotonic_ns() - start_ns > source->options.retry_max_ns)
             wr_backoff_succeed(&source->backoff);
-        if (code == WEIR_SOURCE_OK && !stops) {
+        if (code == WEIR_OUTCOME_OK && !stops) {
             end_sets(source);
             source->end_state = WEIR_SOURCE_ENDED;
             wr_log_write(&source->runtime->log, WEIR_LOG_INFO, "%s: its input has ended", source->shown.name);
         }
-        if (code == WEIR_SOURCE_FAILED)
+        if (code == WEIR_OUTCOME_FAILED)
             fail(source, outcome);
-        if (code == WEIR_SOURCE_RETRY && back_off(source, outcome))
+        if (code == WEIR_OUTCOME_RETRY && back_off(source, outcome))
             continue;
         return code;
     }
@@ -409,10 +411,10 @@ static void *run(void *argument)
     strncat(name, source->shown.name, sizeof name - strlen(name) - 1);
     wr_thread_set_name(name);
     for (bool again = true; again && open_source(source);) {
-        weir_source_outcome outcome;
+        weir_outcome outcome;
         int code = run_open(source, &outcome);
         close_source(source);
-        again = code == WEIR_SOURCE_REOPEN && back_off(source, &outcome); /* its place is free meanwhile */
+        again = code == WEIR_OUTCOME_REOPEN && back_off(source, &outcome); /* its place is free meanwhile */
     }
     if (source->end_state == WEIR_SOURCE_STOPPED)
         end_sets(source);
@@ -508,7 +510,7 @@ void wr_source_read_stats(const struct wr_source *source, weir_source_stats *sta
 void wr_source_read_counts(const struct wr_source *source, struct wr_selfmetrics_source *counts)
 {
     wr_source_read_stats(source, &counts->stats);
-    counts->is_text = source->type->is.flags & WEIR_SOURCE_PARSES;
+    counts->is_text = source->type->is.flags & WEIR_SOURCE_TYPE_PARSES;
     counts->counter_count = atomic_load(&source->counter_count); /* before the names, which stay */
     for (size_t i = 0; i < counts->counter_count; i++) {
         struct wr_lane_counter *counter = &counts->counters[i];

@@ -154,8 +154,9 @@ static int add_block(struct wr_source *source, const weir_block *block, struct w
     return WEIR_ADD_TAKEN;
 }
 
-static int add_counted(const weir_host *host, const weir_block *given, uint64_t *refused)
+static int add(const weir_host *host, const weir_block *given, uint64_t *refused)
 {
+    uint64_t unused;
     struct wr_source *source = source_of(host);
     struct wr_front_origin origin;
     weir_block block = {0};
@@ -164,15 +165,9 @@ static int add_counted(const weir_host *host, const weir_block *given, uint64_t 
                             ? find_fault(&block)
                             : "a block whose origin is not 32 lowercase hexadecimal digits";
     if (!fault)
-        return add_block(source, &block, origin, refused);
+        return add_block(source, &block, origin, refused ? refused : &unused);
     wr_source_host_refuse(source, WR_SOURCE_FAULT_VALUE, 0, "the source type is at fault: %s", fault);
     return WEIR_ADD_REFUSED;
-}
-
-static int add(const weir_host *host, const weir_block *given)
-{
-    uint64_t unused;
-    return add_counted(host, given, &unused);
 }
 
 static void forget(const weir_host *host, const char *origin)
@@ -192,8 +187,7 @@ static uint64_t mark_repeat(const weir_host *host)
     return wr_source_host_mark_repeat(source_of(host));
 }
 
-static const weir_blocks service = {sizeof service, resolve,   missing,     add,
-                                    forget,         is_stored, mark_repeat, add_counted};
+static const weir_blocks service = {sizeof service, resolve, missing, add, forget, is_stored, mark_repeat};
 
 const void *wr_source_blocks_service(void)
 {

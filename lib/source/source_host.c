@@ -423,7 +423,7 @@ static struct weir_metric *learn(struct wr_source *source, const weir_record *re
         return NULL;
     }
     struct weir_stream *stream =
-        source->type->is.flags & WEIR_SOURCE_MEASURES
+        source->type->is.flags & WEIR_SOURCE_TYPE_MEASURES
             ? wr_stream_get(registry, group, source->labels, label_count, error)
             : wr_stream_get_foreign(registry, group, source->labels, label_count, error);
     if (!stream->refusal)
@@ -673,7 +673,7 @@ static const void *host_service(const weir_host *host, const char *id)
     if (strcmp(id, WEIR_SERVICE_STATUS) == 0)
         return wr_source_status_service();
     if (strcmp(id, WEIR_SERVICE_PARSER) == 0)
-        return source_of(host)->type->is.flags & WEIR_SOURCE_PARSES ? wr_source_text_service() : NULL;
+        return source_of(host)->type->is.flags & WEIR_SOURCE_TYPE_PARSES ? wr_source_text_service() : NULL;
     return NULL;
 }
 

@@ -148,12 +148,12 @@ static const struct wr_parser_type *find_type(const struct wr_source *source, co
 
 bool wr_source_text_has_groups(const struct wr_source *source)
 {
-    if (!(source->type->is.flags & WEIR_SOURCE_PARSES))
+    if (!(source->type->is.flags & WEIR_SOURCE_TYPE_PARSES))
         return false;
     return wr_parser_type_has_groups(find_type(source, NULL), wr_source_options_parser(&source->options).split);
 }
 
-static weir_text *begin_with(const weir_host *host, const char *where, const weir_text_options *given)
+static weir_text *begin(const weir_host *host, const char *where, const weir_text_options *given)
 {
     struct wr_source *source = (struct wr_source *)host; /* shown is its first member */
     weir_text *text = calloc(1, sizeof *text);
@@ -177,11 +177,6 @@ static weir_text *begin_with(const weir_host *host, const char *where, const wei
         return text;
     free_text(text);
     return NULL;
-}
-
-static weir_text *begin(const weir_host *host, const char *where)
-{
-    return begin_with(host, where, NULL);
 }
 
 /* What is added or refused until `leave` is of this text. */
@@ -271,7 +266,6 @@ static const weir_parser service = {
     .resume = resume,
     .finish = finish,
     .end = end,
-    .begin_with = begin_with,
     .read_totals = read_totals,
     .cancel = cancel,
 };

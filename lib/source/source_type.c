@@ -55,7 +55,7 @@ static bool check_body(const struct wr_source_type *type, struct wr_error *error
         wr_error_prefix(error, "%s: source type \"%s\": ", type->path, is->name);
     else if ((row = wr_source_options_find_clash(&type->options, false)))
         refuse_option(type, row, "all sources", error);
-    else if (is->flags & WEIR_SOURCE_PARSES && (row = wr_source_options_find_clash(&type->options, true)))
+    else if (is->flags & WEIR_SOURCE_TYPE_PARSES && (row = wr_source_options_find_clash(&type->options, true)))
         refuse_option(type, row, "sources that read text", error);
     else
         return true;

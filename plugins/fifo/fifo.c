@@ -94,8 +94,7 @@ static void *fifo_create(const weir_host *host, const void *given)
     }
     fifo->host = host;
     fifo->encoder = host->service(host, WEIR_SERVICE_ENCODER);
-    if (WEIR_HAS(fifo->encoder, limit_lines))
-        fifo->encoder->limit_lines(host, PIPE_BUF);
+    fifo->encoder->limit_lines(host, PIPE_BUF);
     fifo->max_wait_ms = output_to_ms(options->max_wait_ns);
     fifo->wait_step_ms = output_to_ms(options->wait_step_ns);
     fifo->pipe = (struct pipe){
@@ -136,7 +135,8 @@ static void fail_waiting_calls(struct fifo *fifo, enum pipe_state state, int64_t
     bool may_change = state == PIPE_MISSING || state == PIPE_NO_READER || state == PIPE_FULL || stopping;
     if (may_change && waited_ms < fifo->max_wait_ms)
         return;
-    weir_outcome_set_error(outcome, is_absent(state) ? WEIR_ERR_FIFO_NOT_CREATED : WEIR_ERR_TIMEOUT);
+    outcome->error = is_absent(state) ? WEIR_ERR_FIFO_NOT_CREATED : WEIR_ERR_TIMEOUT;
+    outcome->flags = is_absent(state) ? WEIR_OUTCOME_GIVES_UP : 0;
     fifo->wait_start_ms = 0;
 }
 

@@ -377,7 +377,7 @@ static void put_weights(struct forward_link *link, const weir_batch *batch, cons
 {
     uint64_t values[WIRE_SLOTS];
     const uint32_t count = part->end - part->first;
-    if (link->has_weights && WEIR_HAS(link->ledger, values) &&
+    if (link->has_weights &&
         link->ledger->values(link->connection.host, batch->samples + part->first, count, values))
         wr_wire_put_weights(&link->out, values, count);
 }

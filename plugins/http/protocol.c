@@ -16,7 +16,7 @@ static const struct protocol protocols[] = {
  * its own. */
 const struct protocol *wr_protocol_find(const weir_host *host, const weir_encoder *encoder)
 {
-    const char *name = WEIR_HAS(encoder, name) ? encoder->name(host) : "";
+    const char *name = encoder->name(host);
     const struct protocol *protocol = protocols;
     while (protocol->format ? strcmp(protocol->format, name) != 0 : !(protocol->shape & encoder->format(host)))
         protocol++;

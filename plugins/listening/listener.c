@@ -151,14 +151,13 @@ static const char *open_socket(struct listener *listener, const struct listener_
     return NULL;
 }
 
-bool wr_listener_open(struct listener *listener, const struct listener_options *options,
-                      weir_source_outcome *outcome)
+bool wr_listener_open(struct listener *listener, const struct listener_options *options, weir_outcome *outcome)
 {
     int error;
     listener->seen_drops = 0;
     const char *failed = open_socket(listener, options, &error);
     if (failed) {
-        outcome->code = WEIR_SOURCE_REOPEN;
+        outcome->code = WEIR_OUTCOME_REOPEN;
         snprintf(outcome->reason, sizeof outcome->reason, "%s: %s: %s", listener->text, failed,
                  system_strerror(error));
         wr_listener_close(listener);
@@ -196,13 +195,12 @@ void wr_listener_report(struct listener *listener, int epoll_fd, bool reports)
 }
 
 /* An epoll set is known by what is registered in it. */
-bool wr_listener_find_loss(const struct listener *listeners, size_t count, int epoll_fd,
-                           weir_source_outcome *outcome)
+bool wr_listener_find_loss(const struct listener *listeners, size_t count, int epoll_fd, weir_outcome *outcome)
 {
     for (size_t i = 0; i < count; i++) {
         if (wr_own_fd_is_open(&listeners[i].own) && control(&listeners[i], epoll_fd, EPOLL_CTL_MOD))
             continue;
-        outcome->code = WEIR_SOURCE_REOPEN;
+        outcome->code = WEIR_OUTCOME_REOPEN;
         snprintf(outcome->reason, sizeof outcome->reason, "%s: the program has closed its descriptors",
                  listeners[i].name);
         return true;

@@ -50,8 +50,7 @@ bool wr_listener_init(struct listener *listener, const weir_host *host, const ch
                       const struct listener_rules *given);
 
 /* Opens it. Returns false with the outcome set. */
-bool wr_listener_open(struct listener *listener, const struct listener_options *options,
-                      weir_source_outcome *outcome);
+bool wr_listener_open(struct listener *listener, const struct listener_options *options, weir_outcome *outcome);
 
 /* Removes the path of a Unix socket, if it is still its own. */
 void wr_listener_close(struct listener *listener);
@@ -64,8 +63,7 @@ void wr_listener_report(struct listener *listener, int epoll_fd, bool reports);
 
 /* Whether the program has closed descriptors of listeners, all of which are registered, or the epoll set. Then
  * the outcome is set, and the epoll set must be neither used nor closed. */
-bool wr_listener_find_loss(const struct listener *listeners, size_t count, int epoll_fd,
-                           weir_source_outcome *outcome);
+bool wr_listener_find_loss(const struct listener *listeners, size_t count, int epoll_fd, weir_outcome *outcome);
 
 /* Closes a connection of the epoll set. It is removed first: while a child has a copy of the socket, such as
  * one between fork and exec, closing it alone leaves it in the set, which would report what is no longer there.

@@ -240,7 +240,7 @@ static void report_refused(const struct delivery *delivery)
     if (!outcome->rejected || delivery->has_failed)
         return;
     snprintf(outcome->reason, sizeof outcome->reason, "%s", delivery->nats->refusal);
-    weir_outcome_set_error(outcome, WEIR_ERR_TOO_LARGE);
+    outcome->error = WEIR_ERR_TOO_LARGE;
 }
 
 /* ---- Publishing ------------------------------------------------------------------------------ */

@@ -186,8 +186,8 @@ static void settle_torn(struct byte_stream *stream, const weir_batch *batch, wei
 {
     if (!stream->torn)
         return;
-    if (WEIR_HAS(batch, origin) && strcmp(stream->origin, batch->origin) == 0 &&
-        stream->end > batch->sequence && stream->end <= batch->sequence + batch->count)
+    if (strcmp(stream->origin, batch->origin) == 0 && stream->end > batch->sequence &&
+        stream->end <= batch->sequence + batch->count)
         outcome->done = (uint32_t)(stream->end - batch->sequence);
     stream->torn = false;
     stream->loose = 0;
@@ -203,7 +203,7 @@ static enum connection_state tear(struct byte_stream *stream, const weir_batch *
     stream->loose = sent - settled_bytes;
     stream->torn = true;
     stream->end = batch->sequence + start + stream->encoder->settled(host, end, NULL);
-    snprintf(stream->origin, sizeof stream->origin, "%s", WEIR_HAS(batch, origin) ? batch->origin : "");
+    snprintf(stream->origin, sizeof stream->origin, "%s", batch->origin);
     if (append(&stream->first, encoded->data + sent, end - sent))
         return CONNECTION_READY;
     stream->connection->error = ENOMEM;

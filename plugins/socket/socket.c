@@ -63,7 +63,7 @@ static void set_up(struct socket_handler *handler, const struct socket_options *
         .most_bytes = (size_t)options->datagram_bytes,
         .resolve_every_ms = output_to_ms(options->resolve_every_ns),
     };
-    if (handler->has_datagrams && WEIR_HAS(encoder, limit_lines))
+    if (handler->has_datagrams)
         encoder->limit_lines(host, handler->datagrams.most_bytes);
 }
 

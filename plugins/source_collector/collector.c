@@ -344,13 +344,13 @@ static void close_collector(void *self)
                    system_leads_to_file(collector->options->path, collector->device, collector->inode));
 }
 
-static void fail(weir_source_outcome *outcome, const char *what, const char *where, const char *why)
+static void fail(weir_outcome *outcome, const char *what, const char *where, const char *why)
 {
-    outcome->code = WEIR_SOURCE_REOPEN;
+    outcome->code = WEIR_OUTCOME_REOPEN;
     snprintf(outcome->reason, sizeof outcome->reason, "%s %.110s: %.130s", what, where, why);
 }
 
-static void open_collector(void *self, weir_source_outcome *outcome)
+static void open_collector(void *self, weir_outcome *outcome)
 {
     struct collector *collector = self;
     const struct collector_options *options = collector->options;
@@ -375,7 +375,7 @@ static void open_collector(void *self, weir_source_outcome *outcome)
         fail(outcome, "listen at", options->listen, system_strerror(errno));
     else if (!http_daemon_start(&collector->daemon, CONNECTION_BYTES, on_request, on_completed, collector))
         fail(outcome, "start", "libmicrohttpd", errno ? system_strerror(errno) : "unknown error");
-    if (outcome->code != WEIR_SOURCE_OK) {
+    if (outcome->code != WEIR_OUTCOME_OK) {
         close_collector(collector);
         return;
     }
@@ -401,7 +401,7 @@ static void tell_problems(struct collector *collector)
     free(problems);
 }
 
-static void run(void *self, weir_source_outcome *outcome)
+static void run(void *self, weir_outcome *outcome)
 {
     struct collector *collector = self;
     unsigned woke = 0;
@@ -409,7 +409,7 @@ static void run(void *self, weir_source_outcome *outcome)
         woke = http_daemon_wait(&collector->daemon, collector->intake, api_wait_ms(&collector->api, CHECK_MS));
         if (collector->daemon.is_lost) {
             fail(outcome, "serve", collector->options->listen, "the program has closed its descriptors");
-            outcome->code = WEIR_SOURCE_FAILED; /* SQLite cannot open the file again */
+            outcome->code = WEIR_OUTCOME_FAILED; /* SQLite cannot open the file again */
             return;
         }
         api_run(&collector->api);

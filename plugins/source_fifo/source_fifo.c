@@ -77,9 +77,9 @@ static void *create(const weir_host *host, const void *given)
     return source;
 }
 
-static void fail(weir_source_outcome *outcome, const struct source *source, const struct pipe_result *result)
+static void fail(weir_outcome *outcome, const struct source *source, const struct pipe_result *result)
 {
-    outcome->code = WEIR_SOURCE_REOPEN;
+    outcome->code = WEIR_OUTCOME_REOPEN;
     wr_pipe_describe(&source->pipe, result, outcome->reason, sizeof outcome->reason);
 }
 
@@ -115,7 +115,7 @@ static bool renew(struct source *source, struct pipe_result *result)
     return true;
 }
 
-static void open_source(void *self, weir_source_outcome *outcome)
+static void open_source(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     struct pipe_result result;
@@ -123,7 +123,7 @@ static void open_source(void *self, weir_source_outcome *outcome)
         fail(outcome, source, &result);
     else if (!pump_init(&source->pump, source->host, "")) {
         wr_pipe_close(&source->pipe);
-        outcome->code = WEIR_SOURCE_REOPEN;
+        outcome->code = WEIR_OUTCOME_REOPEN;
         snprintf(outcome->reason, sizeof outcome->reason, "out of memory");
     }
 }
@@ -171,7 +171,7 @@ static void drain(struct source *source)
 }
 
 /* The last writer has closed the pipe. */
-static bool begin_anew(struct source *source, weir_source_outcome *outcome)
+static bool begin_anew(struct source *source, weir_outcome *outcome)
 {
     struct pipe_result result;
     pump_finish(&source->pump, false);
@@ -182,7 +182,7 @@ static bool begin_anew(struct source *source, weir_source_outcome *outcome)
 }
 
 /* Returns whether to go on. */
-static bool wait_for_data(struct source *source, weir_source_outcome *outcome, bool at_end)
+static bool wait_for_data(struct source *source, weir_outcome *outcome, bool at_end)
 {
     struct pollfd fd = {source->pipe.fd, POLLIN, 0};
     bool is_full = source->pump.is_full || source->pump.is_ending;
@@ -199,19 +199,19 @@ static bool wait_for_data(struct source *source, weir_source_outcome *outcome, b
     return true;
 }
 
-static void run(void *self, weir_source_outcome *outcome)
+static void run(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     for (;;) {
         if (!wr_pipe_is_ours(&source->pipe)) {
-            outcome->code = WEIR_SOURCE_REOPEN;
+            outcome->code = WEIR_OUTCOME_REOPEN;
             snprintf(outcome->reason, sizeof outcome->reason, "%s: the program has closed its descriptor",
                      source->path);
             return;
         }
         enum pump_result result = pump_read(&source->pump, source->pipe.fd);
         if (result == PUMP_FAILED) {
-            pump_fail(outcome, WEIR_SOURCE_REOPEN, source->path);
+            pump_fail(outcome, WEIR_OUTCOME_REOPEN, source->path);
             return;
         }
         if (result == PUMP_READ && !source->host->stopping(source->host))
@@ -226,7 +226,7 @@ static void run(void *self, weir_source_outcome *outcome)
 static const weir_source_type type = {
     .size = sizeof(weir_source_type),
     .abi = WEIR_SOURCE_ABI,
-    .flags = WEIR_SOURCE_PARSES | WEIR_SOURCE_UNGROUPED,
+    .flags = WEIR_SOURCE_TYPE_PARSES | WEIR_SOURCE_TYPE_UNGROUPED,
     .name = "fifo",
     .summary = "reads lines from a named pipe",
     .options = options_table,

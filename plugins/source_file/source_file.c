@@ -124,14 +124,14 @@ static void close_descriptors(struct source *source)
     source->notify.fd = -1;
 }
 
-static void fail(weir_source_outcome *outcome, const char *path, int problem)
+static void fail(weir_outcome *outcome, const char *path, int problem)
 {
-    outcome->code = WEIR_SOURCE_REOPEN;
+    outcome->code = WEIR_OUTCOME_REOPEN;
     snprintf(outcome->reason, sizeof outcome->reason, "%s: %s", path, system_strerror(problem));
 }
 
 /* Two sources with one state would overwrite each other's positions. Returns false with the outcome set. */
-static bool lock_state(struct source *source, weir_source_outcome *outcome)
+static bool lock_state(struct source *source, weir_outcome *outcome)
 {
     char *path;
     int problem = state_folder_make(source->state_path, false);
@@ -156,7 +156,7 @@ static bool lock_state(struct source *source, weir_source_outcome *outcome)
     return false;
 }
 
-static void open_source(void *self, weir_source_outcome *outcome)
+static void open_source(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     unsigned fault;
@@ -596,7 +596,7 @@ static void finish(struct source *source)
 }
 
 /* Those of files are looked at when they are read, too: all are opened anew. */
-static bool find_loss(struct source *source, weir_source_outcome *outcome)
+static bool find_loss(struct source *source, weir_outcome *outcome)
 {
     bool is_lost = !wr_own_fd_is_open(&source->lock);
     for (size_t i = 0; !is_lost && i < source->count; i++)
@@ -604,13 +604,13 @@ static bool find_loss(struct source *source, weir_source_outcome *outcome)
     source->has_lost = is_lost;
     if (!is_lost)
         return false;
-    outcome->code = WEIR_SOURCE_REOPEN;
+    outcome->code = WEIR_OUTCOME_REOPEN;
     snprintf(outcome->reason, sizeof outcome->reason, "%s: the program has closed its descriptors",
              source->options->path);
     return true;
 }
 
-static void run(void *self, weir_source_outcome *outcome)
+static void run(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     int64_t next_ns = 0;
@@ -641,7 +641,7 @@ static void run(void *self, weir_source_outcome *outcome)
 static const weir_source_type type = {
     .size = sizeof(weir_source_type),
     .abi = WEIR_SOURCE_ABI,
-    .flags = WEIR_SOURCE_PARSES | WEIR_SOURCE_UNGROUPED,
+    .flags = WEIR_SOURCE_TYPE_PARSES | WEIR_SOURCE_TYPE_UNGROUPED,
     .name = "file",
     .summary = "reads lines that are appended to files",
     .options = options_table,

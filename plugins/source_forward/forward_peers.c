@@ -597,7 +597,7 @@ static int add_run(struct peers *peers, struct peer *peer, const struct wire_blo
         .samples = peers->samples,
         .count = end - first,
     };
-    int result = peers->blocks->add_counted(peers->host, &run, &refused);
+    int result = peers->blocks->add(peers->host, &run, &refused);
     peer->refused += (uint32_t)refused;
     return result;
 }

@@ -189,9 +189,9 @@ static void *create(const weir_host *host, const void *given)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static void fail(weir_source_outcome *outcome, const char *what, int error)
+static void fail(weir_outcome *outcome, const char *what, int error)
 {
-    outcome->code = WEIR_SOURCE_REOPEN;
+    outcome->code = WEIR_OUTCOME_REOPEN;
     snprintf(outcome->reason, sizeof outcome->reason, "%s: %s", what, system_strerror(error));
 }
 
@@ -207,7 +207,7 @@ static void make_folder(const struct source *source)
 }
 
 /* Here and not when it is created: looking for it may read files or ask other machines. */
-static void find_group(struct source *source, weir_source_outcome *outcome)
+static void find_group(struct source *source, weir_outcome *outcome)
 {
     char what[160];
     int error = source->group ? socket_group_find(source->group, &source->peers.group) : 0;
@@ -219,13 +219,13 @@ static void find_group(struct source *source, weir_source_outcome *outcome)
     fail(outcome, what, error);
 }
 
-static bool open_listener(struct source *source, struct listener *listener, weir_source_outcome *outcome)
+static bool open_listener(struct source *source, struct listener *listener, weir_outcome *outcome)
 {
     if (!wr_listener_open(listener, &source->listening, outcome))
         return false;
     if (!wr_listener_register(listener, source->epoll.fd))
         fail(outcome, "epoll_ctl", errno);
-    return outcome->code == WEIR_SOURCE_OK;
+    return outcome->code == WEIR_OUTCOME_OK;
 }
 
 static void close_source(void *self)
@@ -239,7 +239,7 @@ static void close_source(void *self)
     source->epoll.fd = -1;
 }
 
-static void open_source(void *self, weir_source_outcome *outcome)
+static void open_source(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     bool has_epoll = wr_own_fd_set(&source->epoll, system_above_stdio(epoll_create1(EPOLL_CLOEXEC)));
@@ -253,9 +253,9 @@ static void open_source(void *self, weir_source_outcome *outcome)
     find_group(source, outcome);
     wr_peers_open(&source->peers, source->epoll.fd);
     wr_peers_report_upstream(&source->peers);
-    for (size_t i = 0; outcome->code == WEIR_SOURCE_OK && i < source->listener_count; i++)
+    for (size_t i = 0; outcome->code == WEIR_OUTCOME_OK && i < source->listener_count; i++)
         open_listener(source, &source->listeners[i], outcome);
-    if (outcome->code != WEIR_SOURCE_OK) {
+    if (outcome->code != WEIR_OUTCOME_OK) {
         close_source(source);
         return;
     }
@@ -275,7 +275,7 @@ static void abandon(void *self)
 /* ---- Running --------------------------------------------------------------------------------- */
 
 /* Returns false with the outcome set. */
-static bool serve_all(struct source *source, weir_source_outcome *outcome)
+static bool serve_all(struct source *source, weir_outcome *outcome)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
     int count = epoll_wait(source->epoll.fd, events, EVENTS_AT_ONCE, 0);
@@ -304,7 +304,7 @@ static void follow_room(struct source *source)
 }
 
 /* Looks for what no descriptor reports. Returns false with the outcome set. */
-static bool check(struct source *source, weir_source_outcome *outcome)
+static bool check(struct source *source, weir_outcome *outcome)
 {
     int64_t now_ms = output_now_ms();
     if (now_ms - source->checked_ms < CHECK_MS)
@@ -317,7 +317,7 @@ static bool check(struct source *source, weir_source_outcome *outcome)
     wr_peers_report_upstream(&source->peers);
     for (size_t i = 0; i < source->listener_count; i++)
         if (!wr_listener_is_in_place(&source->listeners[i])) {
-            outcome->code = WEIR_SOURCE_REOPEN;
+            outcome->code = WEIR_OUTCOME_REOPEN;
             snprintf(outcome->reason, sizeof outcome->reason, "%s: the path was removed or replaced",
                      source->listeners[i].name);
             return false;
@@ -343,7 +343,7 @@ static void drain(struct source *source)
     wr_peers_show(&source->peers);
 }
 
-static void run(void *self, weir_source_outcome *outcome)
+static void run(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     unsigned woke = 0;

@@ -455,7 +455,7 @@ static bool begin_text(struct source *source, struct post *post)
         post->status = post->is_influx ? MHD_HTTP_NO_CONTENT : MHD_HTTP_OK;
         return false;
     }
-    post->text = source->parser->begin_with(source->host, of->name ? of->name : "", &options);
+    post->text = source->parser->begin(source->host, of->name ? of->name : "", &options);
     if (post->text)
         return true;
     post->retry_seconds = 1;
@@ -536,14 +536,14 @@ static bool is_full_for_long(const struct source *source)
 
 /* ---- Checking --------------------------------------------------------------------------------- */
 
-static void fail(weir_source_outcome *outcome, const char *what, const char *where, const char *why)
+static void fail(weir_outcome *outcome, const char *what, const char *where, const char *why)
 {
-    outcome->code = WEIR_SOURCE_REOPEN;
+    outcome->code = WEIR_OUTCOME_REOPEN;
     snprintf(outcome->reason, sizeof outcome->reason, "%s%.120s%s%s", what, where, *what ? ": " : "", why);
 }
 
 /* Returns false with the outcome set if it has to listen anew. */
-static bool check(struct source *source, weir_source_outcome *outcome)
+static bool check(struct source *source, weir_outcome *outcome)
 {
     char text[256];
     int64_t now_ms = output_now_ms();
@@ -570,18 +570,13 @@ static void close_source(void *self)
     http_daemon_stop(&source->daemon);
 }
 
-static void open_source(void *self, weir_source_outcome *outcome)
+static void open_source(void *self, weir_outcome *outcome)
 {
     char text[200], address[LISTENING_TEXT];
     struct source *source = self;
     source->intake = source->host->service(source->host, WEIR_SERVICE_INTAKE);
     source->parser = source->host->service(source->host, WEIR_SERVICE_PARSER);
     source->has_stopped = false;
-    if (!WEIR_HAS(source->parser, cancel)) {
-        outcome->code = WEIR_SOURCE_FAILED;
-        snprintf(outcome->reason, sizeof outcome->reason, "this weir is older than the plugin");
-        return;
-    }
     if (!tenants_read(&source->tenants, text, sizeof text)) {
         fail(outcome, "", "", text);
         return;
@@ -590,7 +585,7 @@ static void open_source(void *self, weir_source_outcome *outcome)
         fail(outcome, "listen at ", source->options->listen, system_strerror(errno));
     else if (!http_daemon_start(&source->daemon, CONNECTION_BYTES, on_request, on_completed, source))
         fail(outcome, "libmicrohttpd cannot start", "", errno ? system_strerror(errno) : "unknown error");
-    if (outcome->code != WEIR_SOURCE_OK) {
+    if (outcome->code != WEIR_OUTCOME_OK) {
         close_source(source);
         return;
     }
@@ -643,7 +638,7 @@ static void drain(struct source *source)
     http_daemon_run(&source->daemon);
 }
 
-static void run(void *self, weir_source_outcome *outcome)
+static void run(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     unsigned woke = 0;
@@ -670,7 +665,7 @@ static void run(void *self, weir_source_outcome *outcome)
 static const weir_source_type type = {
     .size = sizeof(weir_source_type),
     .abi = WEIR_SOURCE_ABI,
-    .flags = WEIR_SOURCE_PARSES,
+    .flags = WEIR_SOURCE_TYPE_PARSES,
     .name = "http",
     .summary = "an HTTP server: POST of json lines, InfluxDB lines, Prometheus text",
     .options = options_table,

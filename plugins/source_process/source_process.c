@@ -225,7 +225,7 @@ static void *create(const weir_host *host, const void *options)
     return source;
 }
 
-static void open_source(void *self, weir_source_outcome *outcome)
+static void open_source(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     const struct process_options *options = source->options;
@@ -244,18 +244,18 @@ static void open_source(void *self, weir_source_outcome *outcome)
     }
     int problem = errno;
     process_tree_fini(&source->tree);
-    outcome->code = !options->cgroup && is_gone(source, problem) ? WEIR_SOURCE_FAILED : WEIR_SOURCE_RETRY;
+    outcome->code = !options->cgroup && is_gone(source, problem) ? WEIR_OUTCOME_FAILED : WEIR_OUTCOME_RETRY;
     describe(source, problem, outcome->reason, sizeof outcome->reason);
 }
 
 /* A cgroup may be made again, a process not. */
-static void run(void *self, weir_source_outcome *outcome)
+static void run(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     sampling_run(&source->sampling, sample, source);
     if (!source->is_over || !source->options->cgroup)
         return;
-    outcome->code = WEIR_SOURCE_REOPEN;
+    outcome->code = WEIR_OUTCOME_REOPEN;
     snprintf(outcome->reason, sizeof outcome->reason, "%s was removed", source->options->cgroup);
 }
 
@@ -284,7 +284,7 @@ static const weir_default defaults[] = {{"group", "process"}, {0}};
 static const weir_source_type type = {
     .size = sizeof(weir_source_type),
     .abi = WEIR_SOURCE_ABI,
-    .flags = WEIR_SOURCE_MEASURES | WEIR_SOURCE_UNGROUPED,
+    .flags = WEIR_SOURCE_TYPE_MEASURES | WEIR_SOURCE_TYPE_UNGROUPED,
     .name = "process",
     .summary = "measures a process with its descendants, or a cgroup",
     .options = options_table,

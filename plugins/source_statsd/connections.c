@@ -133,7 +133,7 @@ static void add_connection(struct connections *connections, const struct listene
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
     char where[80];
     put_address(peer, where, sizeof where);
-    weir_text *text = connections->feed->parser->begin(host, where);
+    weir_text *text = connections->feed->parser->begin(host, where, NULL);
     bool has_socket = wr_own_fd_set(&connection->own, fd);
     if (!text || !has_socket || epoll_ctl(connections->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
         connections->feed->parser->end(text);

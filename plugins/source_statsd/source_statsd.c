@@ -142,13 +142,13 @@ static void *create(const weir_host *host, const void *given)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static void fail(weir_source_outcome *outcome, const char *what, int error)
+static void fail(weir_outcome *outcome, const char *what, int error)
 {
-    outcome->code = WEIR_SOURCE_REOPEN;
+    outcome->code = WEIR_OUTCOME_REOPEN;
     snprintf(outcome->reason, sizeof outcome->reason, "%s: %s", what, system_strerror(error));
 }
 
-static bool set_up(struct source *source, weir_source_outcome *outcome)
+static bool set_up(struct source *source, weir_outcome *outcome)
 {
     feed_init(&source->feed, source->host);
     bool has_epoll = wr_own_fd_set(&source->epoll, system_above_stdio(epoll_create1(EPOLL_CLOEXEC)));
@@ -160,19 +160,19 @@ static bool set_up(struct source *source, weir_source_outcome *outcome)
         fail(outcome, "epoll_create1", errno);
     else if (!wr_datagrams_open(&source->datagrams, &source->feed, source->datagram_bytes))
         fail(outcome, "buffers for datagrams", ENOMEM);
-    return outcome->code == WEIR_SOURCE_OK;
+    return outcome->code == WEIR_OUTCOME_OK;
 }
 
-static bool open_listener(struct source *source, struct listener *listener, weir_source_outcome *outcome)
+static bool open_listener(struct source *source, struct listener *listener, weir_outcome *outcome)
 {
     if (!wr_listener_open(listener, &source->listening, outcome))
         return false;
     if (listener->kind == READY_DATAGRAMS &&
-        !(listener->parsed = source->feed.parser->begin(source->host, listener->name)))
+        !(listener->parsed = source->feed.parser->begin(source->host, listener->name, NULL)))
         fail(outcome, listener->name, ENOMEM);
     else if (!wr_listener_register(listener, source->epoll.fd))
         fail(outcome, "epoll_ctl", errno);
-    return outcome->code == WEIR_SOURCE_OK;
+    return outcome->code == WEIR_OUTCOME_OK;
 }
 
 static void close_listener(struct source *source, struct listener *listener)
@@ -194,7 +194,7 @@ static void close_source(void *self)
     source->epoll.fd = -1;
 }
 
-static void open_source(void *self, weir_source_outcome *outcome)
+static void open_source(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     bool is_open = set_up(source, outcome);
@@ -229,7 +229,7 @@ static bool go_on(struct source *source)
 }
 
 /* Returns false with the outcome set. */
-static bool read_ready(struct source *source, void *ready, weir_source_outcome *outcome)
+static bool read_ready(struct source *source, void *ready, weir_outcome *outcome)
 {
     int error = 0;
     switch (*(const enum ready_kind *)ready) {
@@ -244,7 +244,7 @@ static bool read_ready(struct source *source, void *ready, weir_source_outcome *
 
 /* Reads once from each descriptor that has something, until a text is held. Returns how many there were; -1:
  * the outcome is set. */
-static int read_all(struct source *source, weir_source_outcome *outcome)
+static int read_all(struct source *source, weir_outcome *outcome)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
     int count = epoll_wait(source->epoll.fd, events, EVENTS_AT_ONCE, 0);
@@ -272,7 +272,7 @@ static void follow_room(struct source *source)
 }
 
 /* Looks for what no descriptor reports. Returns false with the outcome set. */
-static bool check(struct source *source, weir_source_outcome *outcome)
+static bool check(struct source *source, weir_outcome *outcome)
 {
     int64_t now_ms = output_now_ms();
     if (now_ms - source->checked_ms < CHECK_MS)
@@ -281,7 +281,7 @@ static bool check(struct source *source, weir_source_outcome *outcome)
     source->connections.is_short = false;
     for (size_t i = 0; i < source->listener_count; i++)
         if (!wr_listener_is_in_place(&source->listeners[i])) {
-            outcome->code = WEIR_SOURCE_REOPEN;
+            outcome->code = WEIR_OUTCOME_REOPEN;
             snprintf(outcome->reason, sizeof outcome->reason, "%s: the path was removed or replaced",
                      source->listeners[i].name);
             return false;
@@ -310,7 +310,7 @@ static unsigned wait_for_work(struct source *source)
 /* A stop was requested: what has come until now is added, if there is room within a second. */
 static void drain(struct source *source)
 {
-    weir_source_outcome unused = {.size = sizeof unused};
+    weir_outcome unused = {.size = sizeof unused};
     const int64_t end_ms = output_now_ms() + DRAIN_MS;
     do {
         if (!go_on(source))
@@ -336,7 +336,7 @@ static void report(struct source *source)
     }
 }
 
-static void run(void *self, weir_source_outcome *outcome)
+static void run(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     unsigned woke = 0;
@@ -362,7 +362,7 @@ static void run(void *self, weir_source_outcome *outcome)
 static const weir_source_type type = {
     .size = sizeof(weir_source_type),
     .abi = WEIR_SOURCE_ABI,
-    .flags = WEIR_SOURCE_PARSES | WEIR_SOURCE_UNGROUPED,
+    .flags = WEIR_SOURCE_TYPE_PARSES | WEIR_SOURCE_TYPE_UNGROUPED,
     .name = "statsd",
     .summary = "listens for StatsD lines: UDP, Unix datagrams, TCP",
     .options = options_table,

@@ -21,13 +21,13 @@ static void *create(const weir_host *host, const void *options)
     return source;
 }
 
-static void open_source(void *self, weir_source_outcome *outcome)
+static void open_source(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     if (fcntl(STDIN_FILENO, F_GETFD) < 0)
-        pump_fail(outcome, WEIR_SOURCE_FAILED, "standard input");
+        pump_fail(outcome, WEIR_OUTCOME_FAILED, "standard input");
     else if (!pump_init(&source->pump, source->host, "")) {
-        outcome->code = WEIR_SOURCE_REOPEN;
+        outcome->code = WEIR_OUTCOME_REOPEN;
         snprintf(outcome->reason, sizeof outcome->reason, "out of memory");
     }
 }
@@ -39,7 +39,7 @@ static void close_source(void *self)
 
 /* Others may share the descriptor, so it stays as it is: it is read only when something is there. Regular files
  * are always ready. */
-static void run(void *self, weir_source_outcome *outcome)
+static void run(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     struct pump *pump = &source->pump;
@@ -62,7 +62,7 @@ static void run(void *self, weir_source_outcome *outcome)
             pump_finish(pump, true);
             at_end = true;
             break;
-        case PUMP_FAILED: pump_fail(outcome, WEIR_SOURCE_FAILED, "standard input"); return;
+        case PUMP_FAILED: pump_fail(outcome, WEIR_OUTCOME_FAILED, "standard input"); return;
         default: break;
         }
     }
@@ -76,7 +76,7 @@ static void destroy(void *self)
 static const weir_source_type type = {
     .size = sizeof(weir_source_type),
     .abi = WEIR_SOURCE_ABI,
-    .flags = WEIR_SOURCE_PARSES | WEIR_SOURCE_UNGROUPED,
+    .flags = WEIR_SOURCE_TYPE_PARSES | WEIR_SOURCE_TYPE_UNGROUPED,
     .name = "stdin",
     .summary = "reads lines from standard input, until it ends",
     .create = create,

@@ -54,7 +54,7 @@ static void *create(const weir_host *host, const void *options)
     return source;
 }
 
-static void run(void *self, weir_source_outcome *outcome)
+static void run(void *self, weir_outcome *outcome)
 {
     struct system_source *source = self;
     (void)outcome;
@@ -81,7 +81,7 @@ static const weir_default defaults[] = {{"group", "system"}, {0}};
 static const weir_source_type type = {
     .size = sizeof(weir_source_type),
     .abi = WEIR_SOURCE_ABI,
-    .flags = WEIR_SOURCE_MEASURES | WEIR_SOURCE_UNGROUPED,
+    .flags = WEIR_SOURCE_TYPE_MEASURES | WEIR_SOURCE_TYPE_UNGROUPED,
     .name = "system",
     .summary = "measures the machine: processors, memory, disks, networks",
     .options = options_table,

@@ -1,4 +1,4 @@
-/* frozen: a plugin built from the headers in 1/, copied when the ABI became stable, and from no other header of
+/* frozen: a plugin built from the headers in 1/, copied when they were recorded, and from no other header of
  * weir. It uses the whole ABI.
  *
  * Three types: one with the frozen structs, one whose struct ends after the last required member, and one with
@@ -113,7 +113,7 @@ static void open_it(void *self, weir_outcome *outcome)
     frozen->file = fopen(frozen->options->path, "a");
     if (!frozen->file) {
         outcome->code = WEIR_OUTCOME_RETRY;
-        weir_outcome_set_error(outcome, -8); /* WEIR_ERR_TIMEOUT */
+        outcome->error = -8; /* WEIR_ERR_TIMEOUT */
         snprintf(outcome->reason, sizeof outcome->reason, "open %.200s", frozen->options->path);
         return;
     }
@@ -207,7 +207,7 @@ static void abandon(void *self)
 }
 
 #define FUNCTIONS                                                                                              \
-    .summary = "as it was when the contract became stable", .kinds = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT,       \
+    .summary = "as it was when the headers were recorded", .kinds = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT,        \
     .formats = WEIR_FORMAT_LINES, .options_size = sizeof(struct options), .defaults = defaults,                \
     .prepare = prepare, .create = create, .open = open_it, .emit = emit, .flush = flush, .close = close_it,    \
     .destroy = free

@@ -1,4 +1,4 @@
-/* frozen_source: a source plugin built from the headers in sources-1/, copied when they were recorded, and from
+/* frozen_source: a source plugin built from the headers in 1/, copied when they were recorded, and from
  * no other header of weir. It uses all services.
  *
  * Three types: one with the frozen structs, one whose structs end early, and one with longer structs, as a
@@ -10,7 +10,7 @@
 
 #include <weir/source.h>
 
-#if WEIR_ABI != 1
+#if WEIR_SOURCE_ABI != 1
 #error "these are not the headers of ABI 1"
 #endif
 
@@ -76,13 +76,13 @@ static void *create(const weir_host *host, const void *given)
     return frozen;
 }
 
-static void open_it(void *self, weir_source_outcome *outcome)
+static void open_it(void *self, weir_outcome *outcome)
 {
     struct frozen *frozen = self;
     if (frozen->intake) /* it was opened before */
         return;
     frozen->intake = frozen->host->service(frozen->host, WEIR_SERVICE_INTAKE);
-    outcome->code = WEIR_SOURCE_RETRY;
+    outcome->code = WEIR_OUTCOME_RETRY;
     strcpy(outcome->reason, "not at once");
 }
 
@@ -128,7 +128,7 @@ static void add_block(const struct frozen *frozen)
     uint64_t first, end;
     NEED(sample.series && blocks->missing(frozen->host, origin, 9, 10, &first, &end) && first == 9 &&
          end == 10);
-    NEED(blocks->add(frozen->host, &block) == WEIR_ADD_TAKEN);
+    NEED(blocks->add(frozen->host, &block, NULL) == WEIR_ADD_TAKEN);
     NEED(!blocks->missing(frozen->host, origin, 9, 10, &first, &end) && !blocks->is_stored(frozen->host));
     NEED(blocks->mark_repeat(frozen->host));
     blocks->forget(frozen->host, origin);
@@ -139,7 +139,7 @@ static void add_text(const struct frozen *frozen)
 {
     static const char line[] = "parsed,zone=y value=3i 17\nparsed value=\n";
     const weir_parser *parser = frozen->host->service(frozen->host, WEIR_SERVICE_PARSER);
-    weir_text *text = parser->begin(frozen->host, "here");
+    weir_text *text = parser->begin(frozen->host, "here", NULL);
     weir_text_totals totals = {.size = sizeof totals};
     size_t room;
     char *to = parser->room(text, &room);
@@ -164,7 +164,7 @@ static void show(const struct frozen *frozen)
     NEED(!frozen->host->service(frozen->host, "unknown/1"));
 }
 
-static void run(void *self, weir_source_outcome *outcome)
+static void run(void *self, weir_outcome *outcome)
 {
     const struct frozen *frozen = self;
     const weir_intake *intake = frozen->intake;
@@ -188,13 +188,13 @@ static void close_it(void *self)
 /* ---- Its types ------------------------------------------------------------------------------- */
 
 #define FUNCTIONS                                                                                              \
-    .flags = WEIR_SOURCE_PARSES, .summary = "as it was when the headers were recorded",                        \
+    .flags = WEIR_SOURCE_TYPE_PARSES, .summary = "as it was when the headers were recorded",                   \
     .options_size = sizeof(struct options), .defaults = defaults, .create = create, .open = open_it,           \
     .run = run, .close = close_it, .destroy = free
 
 static const weir_source_type of_that_day = {
     .size = sizeof(weir_source_type),
-    .abi = WEIR_ABI,
+    .abi = WEIR_SOURCE_ABI,
     .name = "frozen",
     .options = plain_rows,
     .option_row_size = sizeof(weir_option),
@@ -205,7 +205,7 @@ static const weir_source_type of_that_day = {
 /* Memory beyond its size is not part of it. */
 static const weir_source_type shorter = {
     .size = offsetof(weir_source_type, abandon),
-    .abi = WEIR_ABI,
+    .abi = WEIR_SOURCE_ABI,
     .name = "frozen_short",
     .options = plain_rows,
     .option_row_size = sizeof(weir_option),
@@ -220,7 +220,7 @@ static const struct {
     .known =
         {
             .size = sizeof longer,
-            .abi = WEIR_ABI,
+            .abi = WEIR_SOURCE_ABI,
             .name = "frozen_long",
             .options = &rows[0].known,
             .option_row_size = sizeof *rows,

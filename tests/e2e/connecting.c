@@ -117,12 +117,12 @@ static const weir_handler_type joining = {
 
 static int source_fd = -1;
 
-static void open_source(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void open_source(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     (void)tag;
     source_fd = connect_from(host, outcome->reason, sizeof outcome->reason);
     if (source_fd < 0)
-        outcome->code = WEIR_SOURCE_RETRY;
+        outcome->code = WEIR_OUTCOME_RETRY;
 }
 
 static int add_one(const weir_host *host)
@@ -133,7 +133,7 @@ static int add_one(const weir_host *host)
     return intake->add(host, &record);
 }
 
-static void read_bytes(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void read_bytes(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     const weir_intake *intake = host->service(host, WEIR_SERVICE_INTAKE);
     struct pollfd entry = {.fd = source_fd, .events = POLLIN};
@@ -433,7 +433,7 @@ Test(connecting, a_stop_ends_the_wait_of_a_source_for_its_turn_at_a_unix_socket)
 static _Atomic bool is_full;
 
 /* Connects while a value has no room, and only then waits for the room. */
-static void connect_when_full(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void connect_when_full(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     const weir_intake *intake = host->service(host, WEIR_SERVICE_INTAKE);
     (void)tag;

@@ -37,7 +37,7 @@ static void add(const weir_host *host)
 }
 
 /* Adds as many values as are wanted, and asks for the mark after them again and again. */
-static void run(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void run(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     (void)tag, (void)outcome;
     const weir_intake *intake = intake_of(host);
@@ -249,7 +249,7 @@ static uint64_t add_until_stored(const weir_host *host)
     return mark;
 }
 
-static void run_with_many(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void run_with_many(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     (void)tag, (void)outcome;
     uint64_t marks[MANY];

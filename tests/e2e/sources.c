@@ -89,7 +89,7 @@ static int add(const weir_host *host, weir_record record, const char *name, doub
 
 /* ---- What is added --------------------------------------------------------------------------- */
 
-static void add_everything(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void add_everything(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     (void)tag, (void)outcome;
     const weir_typed_value values[] = {{"a", WEIR_DOUBLE(0.5)}, {"b", WEIR_INT(INT64_MIN)}};
@@ -146,7 +146,7 @@ static const weir_source_series *series(const weir_host *host, const char *group
     return blocks->resolve(host, &record);
 }
 
-static void add_blocks(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void add_blocks(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     (void)tag, (void)outcome;
     const weir_blocks *blocks = host->service(host, WEIR_SERVICE_BLOCKS);
@@ -160,14 +160,14 @@ static void add_blocks(const weir_host *host, const char *tag, weir_source_outco
     weir_block block = {.size = sizeof block, .origin = ORIGIN, .sequence = 10, .samples = samples, .count = 4};
     uint64_t from, to;
     cr_assert(blocks->missing(host, ORIGIN, 8, 20, &from, &to) && from == 8 && to == 20);
-    cr_assert_eq(blocks->add(host, &block), WEIR_ADD_TAKEN);
+    cr_assert_eq(blocks->add(host, &block, NULL), WEIR_ADD_TAKEN);
     cr_assert_not(blocks->missing(host, ORIGIN, 10, 14, &from, &to));
     cr_assert(blocks->missing(host, ORIGIN, 8, 20, &from, &to) && from == 8 && to == 10);
     cr_assert_not(blocks->is_stored(host));
     blocks->forget(host, ORIGIN);
     cr_assert(blocks->missing(host, ORIGIN, 10, 14, &from, &to));
     block.origin = "x";
-    cr_assert_eq(blocks->add(host, &block), WEIR_ADD_REFUSED);
+    cr_assert_eq(blocks->add(host, &block, NULL), WEIR_ADD_REFUSED);
 }
 
 Test(sources, blocks_arrive_and_their_numbers_are_remembered)
@@ -187,7 +187,7 @@ Test(sources, blocks_arrive_and_their_numbers_are_remembered)
 
 enum { FLOOD_BLOCKS = 300 };
 
-static void flood_blocks(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void flood_blocks(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     (void)tag, (void)outcome;
     const weir_blocks *blocks = host->service(host, WEIR_SERVICE_BLOCKS);
@@ -198,7 +198,7 @@ static void flood_blocks(const weir_host *host, const char *tag, weir_source_out
     for (uint64_t n = 0; n < FLOOD_BLOCKS; n++) {
         const weir_block block = {sizeof block, ORIGIN, n * WEIR_BLOCK_SLOTS, samples, WEIR_BLOCK_SLOTS};
         int result;
-        while ((result = blocks->add(host, &block)) == WEIR_ADD_FULL)
+        while ((result = blocks->add(host, &block, NULL)) == WEIR_ADD_FULL)
             intake_of(host)->wait(host, NULL, 0, -1);
         cr_assert_eq(result, WEIR_ADD_TAKEN);
     }
@@ -214,7 +214,7 @@ Test(sources, blocks_that_find_no_room_are_added_later_as_a_whole)
     assert_ledger("capture");
 }
 
-static void add_instruments(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void add_instruments(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     (void)tag, (void)outcome;
     const weir_record sampled = {.instrument = WEIR_COUNTER, .sample_rate = 0.1};
@@ -248,7 +248,7 @@ Test(sources, instruments_are_declared_increments_scaled_and_levels_changed)
 }
 
 /* Each is refused, and counted with its values. */
-static void add_faulty(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void add_faulty(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     (void)tag, (void)outcome;
     const weir_typed_value two[] = {{"a", WEIR_DOUBLE(1)}, {"b", WEIR_INT(2)}};
@@ -293,7 +293,7 @@ Test(sources, a_record_that_is_not_allowed_is_refused_and_counted)
 
 enum { WAITED = 100 };
 
-static void wait_for_the_last(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void wait_for_the_last(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     (void)tag, (void)outcome;
     int ends[2];
@@ -319,7 +319,7 @@ Test(sources, they_wait_for_many_descriptors)
     assert_ledger("capture");
 }
 
-static void add_too_many_series(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void add_too_many_series(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     (void)tag, (void)outcome;
     char name[16];
@@ -347,11 +347,11 @@ Test(sources, series_beyond_the_limit_and_bad_names_are_refused_and_counted)
 
 /* ---- Text ------------------------------------------------------------------------------------ */
 
-static void parse_text(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void parse_text(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     (void)tag, (void)outcome;
     const weir_parser *parser = host->service(host, WEIR_SERVICE_PARSER);
-    weir_text *text = parser->begin(host, "there");
+    weir_text *text = parser->begin(host, "there", NULL);
     static const char *const pieces[] = {"{\"a\":1}\n{\"a\"", ":2}\nnonsense\n{\"a\":3}\n{\"a\":4}", NULL};
     for (int i = 0; pieces[i]; i++) {
         size_t room;
@@ -391,7 +391,7 @@ Test(sources, a_last_line_without_a_newline_is_read_if_the_text_is_whole)
 enum { FLOOD = 100000 };
 static _Atomic int full, stopped_at;
 
-static void flood(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void flood(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     (void)tag, (void)outcome;
     for (int i = 0; i < FLOOD;) {
@@ -463,7 +463,7 @@ Test(sources, a_source_that_waits_for_room_can_be_stopped)
 enum { COUNTERS = 32 };
 
 /* After the core has counted that it waits. */
-static void count_much(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void count_much(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     static char name[16];
     (void)tag, (void)outcome;
@@ -518,22 +518,22 @@ Test(sources, a_type_has_the_counters_that_it_was_promised_beside_those_of_the_c
 
 /* ---- Outcomes -------------------------------------------------------------------------------- */
 
-static void fail_twice(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void fail_twice(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     static int calls;
     (void)host;
-    outcome->code = strcmp(tag, "fatal") == 0 ? WEIR_SOURCE_FAILED
-                    : calls++ < 2             ? WEIR_SOURCE_RETRY
-                                              : WEIR_SOURCE_OK;
+    outcome->code = strcmp(tag, "fatal") == 0 ? WEIR_OUTCOME_FAILED
+                    : calls++ < 2             ? WEIR_OUTCOME_RETRY
+                                              : WEIR_OUTCOME_OK;
     snprintf(outcome->reason, sizeof outcome->reason, "not now");
 }
 
-static void add_one(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void add_one(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     static int calls;
     cr_assert_eq(add(host, (weir_record){0}, "m", 1), WEIR_ADD_TAKEN);
     if (strcmp(tag, "again") == 0 && calls++ == 0)
-        outcome->code = WEIR_SOURCE_REOPEN;
+        outcome->code = WEIR_OUTCOME_REOPEN;
     if (strcmp(tag, "wrong") == 0)
         outcome->code = 77;
 }
@@ -569,11 +569,11 @@ Test(sources, a_source_that_asks_to_be_reopened_is)
     assert_ledger("capture");
 }
 
-static void ask_for_reopening(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void ask_for_reopening(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     (void)host;
     (void)tag;
-    outcome->code = WEIR_SOURCE_REOPEN;
+    outcome->code = WEIR_OUTCOME_REOPEN;
 }
 
 static bool is_closed_and_waits(void)
@@ -646,7 +646,7 @@ static int configure_two(const char *tag)
 
 static _Atomic bool was_stopped, may_end;
 
-static void end_late(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void end_late(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     (void)outcome;
     while (!(intake_of(host)->wait(host, NULL, 0, -1) & WEIR_WAIT_STOP))
@@ -709,7 +709,7 @@ static int configure_stuck(const char *tag, const char *timeout)
     return weir_configure_text(text, strlen(text));
 }
 
-static void end_if_allowed(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void end_if_allowed(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     (void)tag, (void)outcome;
     while (!(intake_of(host)->wait(host, NULL, 0, -1) & WEIR_WAIT_STOP))

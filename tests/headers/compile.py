@@ -90,7 +90,7 @@ static void emit(void *, const weir_batch *batch, weir_outcome *outcome)
     for (uint32_t i = 0; i < batch->count; i++)
         if (!weir_batch_series(batch, &batch->samples[i])->unit)
             outcome->rejected++;
-    weir_outcome_set_error(outcome, WEIR_ERR_TOO_LARGE);
+    outcome->error = WEIR_ERR_TOO_LARGE;
     if (WEIR_HAS(batch, label_count) && !WEIR_HAS(outcome, reason))
         outcome->code = WEIR_OUTCOME_RETRY;
 }

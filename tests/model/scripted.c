@@ -201,7 +201,7 @@ static void set_failure(struct scripted *self, const weir_batch *batch, weir_out
         self->down = plain_draw(&self->state, 12);
     if (scripted_behaviour.fails_waiting_calls && outcome->code == WEIR_OUTCOME_RETRY &&
         plain_draw(&self->state, 4) == 0)
-        weir_outcome_set_error(outcome, SCRIPTED_ERROR);
+        outcome->error = SCRIPTED_ERROR;
     snprintf(outcome->reason, sizeof outcome->reason, "scripted failure");
 }
 

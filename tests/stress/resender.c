@@ -58,7 +58,7 @@ static void add(const weir_host *host, int sender, const weir_source_series *ser
         };
     const weir_block block = {sizeof block, origins[sender], from, samples, to - from};
     int result;
-    while ((result = blocks->add(host, &block)) == WEIR_ADD_FULL)
+    while ((result = blocks->add(host, &block, NULL)) == WEIR_ADD_FULL)
         if (intake->wait(host, NULL, 0, -1) & WEIR_WAIT_STOP)
             return;
     if (result != WEIR_ADD_TAKEN || write(1, ".", 1) != 1)
@@ -79,7 +79,7 @@ static void send_block(const weir_host *host, int sender, const weir_source_seri
     *next = end;
 }
 
-static void send_all(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+static void send_all(const weir_host *host, const char *tag, weir_outcome *outcome)
 {
     (void)tag, (void)outcome;
     const weir_blocks *blocks = host->service(host, WEIR_SERVICE_BLOCKS);

@@ -75,7 +75,7 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
             keep(host->name, batch, &batch->samples[i]);
     } else {
         copy(outcome->reason, sizeof outcome->reason, capture.reason);
-        weir_outcome_set_error(outcome, capture.error);
+        outcome->error = capture.error;
     }
     pthread_mutex_unlock(&capture.lock);
 }

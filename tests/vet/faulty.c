@@ -406,7 +406,7 @@ static void return_invalid_outcome(enum fault fault, const weir_batch *batch, we
     case FAULT_unknown_code: outcome->code = 17; break;
     case FAULT_nothing_done: outcome->done = 0; break;
     case FAULT_positive_error: outcome->error = 5; break;
-    case FAULT_writes_behind_outcome: outcome->error = 0; break;
+    case FAULT_writes_behind_outcome: memset(outcome->reason, 0, sizeof outcome->reason + 8); break;
     case FAULT_garbage: memset(outcome, 0xff, outcome->size); break;
     case FAULT_no_end_of_reason: memset(outcome->reason, 'x', sizeof outcome->reason); break;
     default: break;

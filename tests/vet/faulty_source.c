@@ -155,11 +155,11 @@ static void *create(const weir_host *host, const void *given)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static void misbehave_in_open(struct source *source, weir_source_outcome *outcome)
+static void misbehave_in_open(struct source *source, weir_outcome *outcome)
 {
     switch (source->fault) {
     case FAULT_open_crashes: crash(); break;
-    case FAULT_open_without_reason: outcome->code = WEIR_SOURCE_RETRY; break;
+    case FAULT_open_without_reason: outcome->code = WEIR_OUTCOME_RETRY; break;
     case FAULT_open_hangs: hang(); break;
     case FAULT_changes_umask: umask(0); break;
     case FAULT_changes_mask: unblock_hangup(); break;
@@ -176,7 +176,7 @@ static void misbehave_in_open(struct source *source, weir_source_outcome *outcom
     }
 }
 
-static void open_source(void *self, weir_source_outcome *outcome)
+static void open_source(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     source->at_end = source->is_full = false;
@@ -289,7 +289,7 @@ static unsigned wait_for(struct source *source)
     return fds[0].revents && count ? woke : woke & ~(unsigned)WEIR_WAIT_READY;
 }
 
-static void misbehave_in_run(struct source *source, weir_source_outcome *outcome)
+static void misbehave_in_run(struct source *source, weir_outcome *outcome)
 {
     switch (source->fault) {
     case FAULT_unknown_code: outcome->code = 17; break;
@@ -302,7 +302,7 @@ static void misbehave_in_run(struct source *source, weir_source_outcome *outcome
     }
 }
 
-static void run(void *self, weir_source_outcome *outcome)
+static void run(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     bool stops = source->host->stopping(source->host);

@@ -45,7 +45,7 @@ VERDICTS = {
     "no_end_of_reason": ("life", "emit returns a reason without a NUL"),
     "writes_batch": ("life", KILLED + "emit of 40 samples: it writes into the batch, which is read-only"),
     "keeps_batch": ("life", KILLED + "emit of 80 samples: it accesses a batch after the call that received it"),
-    "writes_behind_outcome": ("older-core", "emit writes beyond the end of the outcome, which is [0-9]+ bytes long here"),
+    "writes_behind_outcome": ("life", "emit writes beyond the end of the outcome, which is [0-9]+ bytes long"),
     "leaks_descriptor": ("descriptors", "5 descriptors stay open after 5 life cycles: .*memfd:lost"),
     "leaks_memory": ("memory", r"about \d+ bytes are leaked (with each batch|in each life cycle)"),
     "leaks_instance": ("memory", r"about \d+ bytes are leaked in each life cycle"),

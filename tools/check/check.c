@@ -186,7 +186,7 @@ static const char *file_of_source(const struct wr_config *config, const char *na
 static void put_source(struct wr_buffer *out, const struct wr_config *config, const struct wr_source *source)
 {
     struct wr_options_table common_options =
-        wr_source_options_table(source->type->is.flags & WEIR_SOURCE_PARSES);
+        wr_source_options_table(source->type->is.flags & WEIR_SOURCE_TYPE_PARSES);
     wr_buffer_put_text(out, "  ");
     command_put_padded(out, source->shown.name, NAME_WIDTH);
     wr_buffer_put_format(out, " %s", source->type->is.name);

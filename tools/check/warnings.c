@@ -127,7 +127,7 @@ static bool visit_routes(const struct wr_config *config, const struct wr_source 
                          routes_visit_item *visit, void *ctx)
 {
     bool found = false;
-    if (source->type->is.flags & WEIR_SOURCE_UNGROUPED && !wr_source_text_has_groups(source))
+    if (source->type->is.flags & WEIR_SOURCE_TYPE_UNGROUPED && !wr_source_text_has_groups(source))
         return visit_route_of_group(config, source, visit, ctx);
     const char *prefix = source->options.group_prefix;
     const struct wr_config_route *of_prefix = prefix ? wr_config_find_route(config, prefix, false) : NULL;

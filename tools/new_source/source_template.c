@@ -53,9 +53,9 @@ static void *create(const weir_host *host, const void *options)
     return NULL;
 }
 
-static void fail(weir_source_outcome *outcome, const char *operation, const struct source *source, int error)
+static void fail(weir_outcome *outcome, const char *operation, const struct source *source, int error)
 {
-    outcome->code = WEIR_SOURCE_REOPEN;
+    outcome->code = WEIR_OUTCOME_REOPEN;
     snprintf(outcome->reason, sizeof outcome->reason, "%s %s: %s", operation, source->address.sun_path, strerror(error));
 }
 
@@ -72,14 +72,14 @@ static void remove_stale(const struct sockaddr_un *address)
         close(fd);
 }
 
-static void open_it(void *self, weir_source_outcome *outcome)
+static void open_it(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     remove_stale(&source->address);
     source->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     bool is_bound = source->fd >= 0 && bind(source->fd, (const struct sockaddr *)&source->address, sizeof source->address) == 0;
     int error = is_bound ? ENOMEM : errno;
-    source->text = is_bound ? source->parser->begin(source->host, "") : NULL;
+    source->text = is_bound ? source->parser->begin(source->host, "", NULL) : NULL;
     if (source->text)
         return;
     fail(outcome, "bind", source, error);
@@ -113,7 +113,7 @@ static enum reading read_one(struct source *source)
 }
 
 /* While something finds no room, nothing is read: so the senders have to wait. At a stop, reads what was sent before. */
-static void run(void *self, weir_source_outcome *outcome)
+static void run(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     bool is_full = false, stops = false;
@@ -152,7 +152,7 @@ static void abandon(void *self)
 }
 
 static const weir_source_type type = {
-    .size = sizeof type, .abi = WEIR_SOURCE_ABI, .flags = WEIR_SOURCE_PARSES,
+    .size = sizeof type, .abi = WEIR_SOURCE_ABI, .flags = WEIR_SOURCE_TYPE_PARSES,
     .name = "@NAME@", .summary = "reads lines from a Unix datagram socket",
     .options = rows, .option_row_size = sizeof(weir_option), .options_size = sizeof(struct options),
     .create = create, .open = open_it, .run = run, .close = close_it, .destroy = free, .abandon = abandon,

@@ -36,7 +36,7 @@ static void add_type_definition(struct json_object *definitions, const struct wr
     struct json_object *properties = json_add_object(object, "properties");
     schema_add_constant(properties, "type", type->is.name);
     schema_add_options(properties, &type->options, NULL);
-    add_common_options(properties, type->is.flags & WEIR_SOURCE_PARSES, type->is.defaults);
+    add_common_options(properties, type->is.flags & WEIR_SOURCE_TYPE_PARSES, type->is.defaults);
 }
 
 /* {"if": "type" is that of the type, "then": the type's definition} */

@@ -115,18 +115,6 @@ void vet_check_numbers(const struct vet_subject *subject)
     vet_pass("NaN, infinities, extremes, times before 1970 and in the far future");
 }
 
-/* ---- An older core --------------------------------------------------------------------------- */
-
-void vet_check_older_core(const struct vet_subject *subject)
-{
-    struct vet_probe probe;
-    vet_probe_create(&probe, subject, NULL);
-    probe.outcome_size = offsetof(weir_outcome, error);
-    vet_probe_on_worker(vet_probe_live, &probe);
-    vet_probe_destroy(&probe);
-    vet_pass("outcomes that end before `error` are not written beyond their end");
-}
-
 /* ---- Formats --------------------------------------------------------------------------------- */
 
 static bool has_own_format(const struct vet_subject *subject)

@@ -22,9 +22,10 @@
 void vet_check_source_type(const struct vet_subject *subject)
 {
     const weir_source_type *type = &vet_specimen_type(subject)->is;
-    const struct wr_options_table common = wr_source_options_table(type->flags & WEIR_SOURCE_PARSES);
+    const struct wr_options_table common = wr_source_options_table(type->flags & WEIR_SOURCE_TYPE_PARSES);
     vet_check_line("its summary", type->summary);
-    if (type->flags & ~(uint32_t)(WEIR_SOURCE_PARSES | WEIR_SOURCE_MEASURES | WEIR_SOURCE_UNGROUPED))
+    if (type->flags &
+        ~(uint32_t)(WEIR_SOURCE_TYPE_PARSES | WEIR_SOURCE_TYPE_MEASURES | WEIR_SOURCE_TYPE_UNGROUPED))
         vet_fail("its flags 0x%x have unknown bits; allowed: WEIR_SOURCE_*", type->flags);
     if (type->close && !type->open)
         vet_fail("it has close, but no open");
@@ -34,7 +35,7 @@ void vet_check_source_type(const struct vet_subject *subject)
         if (!wr_options_find(&common, own->name))
             vet_fail("it has a default for \"%s\", which is not an option of its sources", own->name);
     }
-    vet_pass("%zu bytes; %s%s%s%s", type->size, type->flags & WEIR_SOURCE_PARSES ? "reads text, " : "",
+    vet_pass("%zu bytes; %s%s%s%s", type->size, type->flags & WEIR_SOURCE_TYPE_PARSES ? "reads text, " : "",
              type->open ? "open, " : "", type->close ? "close, " : "",
              type->abandon ? "abandon" : "no abandon");
 }

@@ -16,7 +16,6 @@ const struct vet_check vet_checks_of_type[] = {
     {"series", vet_check_series, "batches-and-done", VET_LOAD | VET_LIFE, false},
     {"numbers", vet_check_numbers, "batches-and-done", WHOLE_LIFE, false},
     {"formats", vet_check_formats, "encoders", WHOLE_LIFE, false},
-    {"older-core", vet_check_older_core, "versions", WHOLE_LIFE, false},
     {"flush", vet_check_flush, "flush", WHOLE_LIFE, false},
     {"wake", vet_check_wake, "timers-and-reloads", VET_LOAD | VET_LIFE | VET_WAKE, false},
     {"now", vet_check_now, "delivering-on-the-callers-thread", WHOLE_LIFE, false},

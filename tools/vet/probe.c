@@ -20,25 +20,21 @@ struct fenced {
 
 enum { FENCE = 0xa5 };
 
-static void prepare_outcome(const struct vet_probe *probe, struct fenced *fenced, uint32_t done)
+static void prepare_outcome(struct fenced *fenced, uint32_t done)
 {
     memset(fenced, FENCE, sizeof *fenced);
-    uint32_t size = probe->outcome_size ? probe->outcome_size : sizeof fenced->outcome;
-    const weir_outcome fresh = {.size = size, .code = WEIR_OUTCOME_OK, .done = done};
-    memcpy(&fenced->outcome, &fresh, size);
+    fenced->outcome = (weir_outcome){.size = sizeof fenced->outcome, .code = WEIR_OUTCOME_OK, .done = done};
 }
 
-static void check_fence(const struct fenced *fenced, const struct vet_probe *probe, const char *callback)
+static void check_fence(const struct fenced *fenced, const char *callback)
 {
     const unsigned char *bytes = (const unsigned char *)fenced;
-    uint32_t size = probe->outcome_size ? probe->outcome_size : sizeof fenced->outcome;
-    if (fenced->outcome.size != size)
+    if (fenced->outcome.size != sizeof fenced->outcome)
         vet_fail("%s changes outcome->size, which is read-only", callback);
-    for (size_t i = size; i < sizeof *fenced; i++)
+    for (size_t i = sizeof fenced->outcome; i < sizeof *fenced; i++)
         if (bytes[i] != FENCE)
-            vet_fail("%s writes beyond the end of the outcome, which is %u bytes long here, as in an older "
-                     "core: check outcome->size, or use weir_outcome_set_error",
-                     callback, size);
+            vet_fail("%s writes beyond the end of the outcome, which is %zu bytes long", callback,
+                     sizeof fenced->outcome);
 }
 
 static void check_code(const weir_outcome *outcome, const char *callback)
@@ -48,8 +44,7 @@ static void check_code(const weir_outcome *outcome, const char *callback)
     if (outcome->retry_after_ms < 0)
         vet_fail("%s returns retry_after_ms %lld; allowed: 0 and more", callback,
                  (long long)outcome->retry_after_ms);
-    bool has_error = outcome->size >= sizeof *outcome;
-    if (has_error && (outcome->error > 0 || outcome->error < -UINT16_MAX))
+    if (outcome->error > 0 || outcome->error < -UINT16_MAX)
         vet_fail("%s returns the error %d, which is none of enum weir_error", callback, outcome->error);
 }
 
@@ -96,7 +91,7 @@ static int check_outcome(struct vet_probe *probe, const struct fenced *fenced, c
 {
     const weir_outcome *outcome = &fenced->outcome;
     end(probe, callback);
-    check_fence(fenced, probe, callback);
+    check_fence(fenced, callback);
     check_code(outcome, callback);
     check_reason(probe, outcome, callback);
     if (*outcome->reason)
@@ -109,7 +104,7 @@ bool vet_probe_open(struct vet_probe *probe)
     struct fenced fenced;
     int code = WEIR_OUTCOME_OK;
     if (probe->type->open) {
-        prepare_outcome(probe, &fenced, 0);
+        prepare_outcome(&fenced, 0);
         begin(probe);
         vet_enter(VET_OPEN, "open");
         probe->type->open(probe->self, &fenced.outcome);
@@ -135,7 +130,7 @@ int vet_probe_flush(struct vet_probe *probe, int64_t timeout_ms)
     struct fenced fenced;
     if (!probe->type->flush)
         return WEIR_OUTCOME_OK;
-    prepare_outcome(probe, &fenced, 0);
+    prepare_outcome(&fenced, 0);
     begin(probe);
     vet_enter(VET_FLUSH, "flush with %lld ms", (long long)timeout_ms);
     probe->type->flush(probe->self, timeout_ms, &fenced.outcome);
@@ -147,7 +142,7 @@ int vet_probe_wake(struct vet_probe *probe, int why)
     struct fenced fenced;
     if (!probe->type->wake)
         return WEIR_OUTCOME_OK;
-    prepare_outcome(probe, &fenced, 0);
+    prepare_outcome(&fenced, 0);
     begin(probe);
     vet_enter(VET_WAKE, "wake for a %s", why == WEIR_WAKE_TIMER ? "timer" : "reload");
     probe->type->wake(probe->self, why, &fenced.outcome);
@@ -158,7 +153,7 @@ void vet_probe_emit(struct vet_probe *probe, const weir_batch *batch, weir_outco
 {
     struct fenced fenced;
     uint32_t count = batch->count;
-    prepare_outcome(probe, &fenced, WR_DONE_BY_CODE);
+    prepare_outcome(&fenced, WR_DONE_BY_CODE);
     if (probe->instance->format)
         wr_encoder_begin(&probe->instance->encoder);
     begin(probe);
@@ -179,7 +174,7 @@ enum { MAX_ATTEMPTS = 20, RETRY_DELAY_MS = 5 };
 int vet_probe_probe(struct vet_probe *probe, int64_t timeout_ms)
 {
     struct fenced fenced;
-    prepare_outcome(probe, &fenced, 0);
+    prepare_outcome(&fenced, 0);
     begin(probe);
     vet_enter(VET_PROBE, "probe with %lld ms", (long long)timeout_ms);
     probe->type->probe(probe->self, timeout_ms, &fenced.outcome);

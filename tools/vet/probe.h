@@ -19,8 +19,7 @@ struct vet_probe {
     weir_host core; /* the core's services, which some of vet's call */
     void *self;
     bool open;
-    uint32_t outcome_size; /* of an older core; 0: the current size */
-    uint64_t sequence;     /* of the next sample */
+    uint64_t sequence; /* of the next sample */
     uint64_t delivered;
     uint64_t rejected, repeated; /* samples refused for good, and offered more than once */
     const weir_batch *batch;     /* of the emit in progress; NULL: none */

@@ -19,7 +19,7 @@
 
 /* An outcome followed by bytes that the source must not change. */
 struct fenced {
-    weir_source_outcome outcome;
+    weir_outcome outcome;
     unsigned char fence[64];
 };
 
@@ -28,25 +28,25 @@ enum { FENCE = 0xa5 };
 static void prepare_outcome(struct fenced *fenced)
 {
     memset(fenced, FENCE, sizeof *fenced);
-    fenced->outcome = (weir_source_outcome){.size = sizeof fenced->outcome, .code = WEIR_SOURCE_OK};
+    fenced->outcome = (weir_outcome){.size = sizeof fenced->outcome, .code = WEIR_OUTCOME_OK};
 }
 
 static void check_outcome(struct vet_specimen *specimen, const struct fenced *fenced, const char *callback)
 {
-    const weir_source_outcome *outcome = &fenced->outcome;
+    const weir_outcome *outcome = &fenced->outcome;
     if (outcome->size != sizeof *outcome)
         vet_fail("%s changes outcome->size, which is read-only", callback);
     for (size_t i = 0; i < sizeof fenced->fence; i++)
         if (fenced->fence[i] != FENCE)
             vet_fail("%s writes beyond the end of the outcome", callback);
-    if (outcome->code < WEIR_SOURCE_OK || outcome->code > WEIR_SOURCE_FAILED)
+    if (outcome->code < WEIR_OUTCOME_OK || outcome->code > WEIR_OUTCOME_FAILED)
         vet_fail("%s returns the code %d; allowed: 0 (OK) to 3 (FAILED)", callback, outcome->code);
     if (!memchr(outcome->reason, '\0', sizeof outcome->reason))
         vet_fail("%s returns a reason without a NUL at its end", callback);
-    if (outcome->code != WEIR_SOURCE_OK && !*outcome->reason)
+    if (outcome->code != WEIR_OUTCOME_OK && !*outcome->reason)
         vet_fail("%s returns the code %d without a reason: set outcome->reason", callback, outcome->code);
     specimen->code = outcome->code;
-    if (outcome->code != WEIR_SOURCE_OK)
+    if (outcome->code != WEIR_OUTCOME_OK)
         memcpy(specimen->reason, outcome->reason, sizeof specimen->reason);
 }
 
@@ -66,7 +66,7 @@ static void end(struct vet_specimen *specimen, const char *callback)
 }
 
 static int call(struct vet_specimen *specimen, enum vet_call which, const char *name,
-                void (*callback)(void *self, weir_source_outcome *outcome))
+                void (*callback)(void *self, weir_outcome *outcome))
 {
     struct fenced fenced;
     prepare_outcome(&fenced);
@@ -80,9 +80,9 @@ static int call(struct vet_specimen *specimen, enum vet_call which, const char *
 
 bool vet_specimen_open(struct vet_specimen *specimen)
 {
-    int code = specimen->type->open ? call(specimen, VET_OPEN, "open", specimen->type->open) : WEIR_SOURCE_OK;
-    atomic_store(&specimen->is_open, code == WEIR_SOURCE_OK);
-    return code == WEIR_SOURCE_OK;
+    int code = specimen->type->open ? call(specimen, VET_OPEN, "open", specimen->type->open) : WEIR_OUTCOME_OK;
+    atomic_store(&specimen->is_open, code == WEIR_OUTCOME_OK);
+    return code == WEIR_OUTCOME_OK;
 }
 
 void vet_specimen_close(struct vet_specimen *specimen)
@@ -111,7 +111,7 @@ static bool open_with_retries(struct vet_specimen *specimen)
     for (int i = 0; i < OPEN_ATTEMPTS && !has_to_stop(specimen); i++) {
         if (vet_specimen_open(specimen))
             return true;
-        if (specimen->code == WEIR_SOURCE_FAILED)
+        if (specimen->code == WEIR_OUTCOME_FAILED)
             return false;
         vet_thread_sleep_ms(RETRY_MS);
     }
@@ -122,12 +122,12 @@ static bool open_with_retries(struct vet_specimen *specimen)
 static bool run_open(struct vet_specimen *specimen)
 {
     int code;
-    while ((code = call(specimen, VET_RUN, "run", specimen->type->run)) == WEIR_SOURCE_RETRY) {
+    while ((code = call(specimen, VET_RUN, "run", specimen->type->run)) == WEIR_OUTCOME_RETRY) {
         if (has_to_stop(specimen))
             return false;
         vet_thread_sleep_ms(RETRY_MS);
     }
-    return code == WEIR_SOURCE_REOPEN && !has_to_stop(specimen);
+    return code == WEIR_OUTCOME_REOPEN && !has_to_stop(specimen);
 }
 
 static void live(struct vet_specimen *specimen)
@@ -259,7 +259,7 @@ void vet_specimen_start(struct vet_specimen *specimen)
     vet_specimen_launch(specimen);
     if (vet_specimen_await(specimen, vet_specimen_has_waited, limit_ms))
         return;
-    if (has_ended(specimen) && specimen->code != WEIR_SOURCE_OK)
+    if (has_ended(specimen) && specimen->code != WEIR_OUTCOME_OK)
         vet_skip("it does not open, so nothing was checked: %s; is what it reads from available, and do "
                  "--options refer to it?",
                  *specimen->reason ? specimen->reason : "no reason was given");

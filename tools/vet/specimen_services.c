@@ -350,8 +350,10 @@ static bool blocks_missing(const weir_host *host, const char *origin, uint64_t f
     return first < end;
 }
 
-static int blocks_add(const weir_host *host, const weir_block *block)
+static int blocks_add(const weir_host *host, const weir_block *block, uint64_t *refused)
 {
+    if (refused)
+        *refused = 0;
     struct vet_specimen *specimen = of_thread(host, "weir_blocks.add");
     check_origin(block->origin);
     if (!block->count || block->count > WEIR_BLOCK_SLOTS)
@@ -362,14 +364,6 @@ static int blocks_add(const weir_host *host, const weir_block *block)
     if (atomic_load(&specimen->intake) == VET_INTAKE_REFUSES) /* a block is refused for faults alone */
         return atomic_fetch_add(&specimen->tally.added, block->count), WEIR_ADD_TAKEN;
     return take(specimen, (block->sequence << 1) | 1, block->count);
-}
-
-static int blocks_add_counted(const weir_host *host, const weir_block *block, uint64_t *refused)
-{
-    if (!refused)
-        vet_fail("weir_blocks.add_counted was called without a place for the count");
-    *refused = 0;
-    return blocks_add(host, block);
 }
 
 static void blocks_forget(const weir_host *host, const char *origin)
@@ -392,7 +386,7 @@ static uint64_t blocks_mark_repeat(const weir_host *host)
 
 static const weir_blocks blocks = {
     sizeof blocks, blocks_resolve,   blocks_missing,     blocks_add,
-    blocks_forget, blocks_is_stored, blocks_mark_repeat, blocks_add_counted,
+    blocks_forget, blocks_is_stored, blocks_mark_repeat,
 };
 
 /* ---- The process ----------------------------------------------------------------------------- */

@@ -124,7 +124,6 @@ void vet_check_batches(const struct vet_subject *subject);
 void vet_check_names(const struct vet_subject *subject);
 void vet_check_series(const struct vet_subject *subject);
 void vet_check_numbers(const struct vet_subject *subject);
-void vet_check_older_core(const struct vet_subject *subject);
 void vet_check_formats(const struct vet_subject *subject);
 void vet_check_flush(const struct vet_subject *subject);
 void vet_check_wake(const struct vet_subject *subject);

@@ -36,15 +36,15 @@ static void *create(const weir_host *host, const void *given)
     return source;
 }
 
-static void open_source(void *self, weir_source_outcome *outcome)
+static void open_source(void *self, weir_outcome *outcome)
 {
     const struct source *source = self;
     if (script.open)
         script.open(source->host, source->tag, outcome);
-    atomic_fetch_add(&script.opened, outcome->code == WEIR_SOURCE_OK);
+    atomic_fetch_add(&script.opened, outcome->code == WEIR_OUTCOME_OK);
 }
 
-static void run(void *self, weir_source_outcome *outcome)
+static void run(void *self, weir_outcome *outcome)
 {
     const struct source *source = self;
     const weir_intake *intake = source->host->service(source->host, WEIR_SERVICE_INTAKE);
@@ -80,7 +80,7 @@ static void abandon(void *self)
 static const weir_source_type type = {
     .size = sizeof(weir_source_type),
     .abi = WEIR_SOURCE_ABI,
-    .flags = WEIR_SOURCE_PARSES,
+    .flags = WEIR_SOURCE_TYPE_PARSES,
     .name = "scripted",
     .summary = "for tests",
     .options = options,

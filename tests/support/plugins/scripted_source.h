@@ -15,10 +15,10 @@ struct scripted_options {
 };
 
 struct source_script {
-    void (*create)(void), (*close)(void), (*destroy)(void);                             /* NULL: nothing more */
-    void (*open)(const weir_host *host, const char *tag, weir_source_outcome *outcome); /* NULL: OK */
+    void (*create)(void), (*close)(void), (*destroy)(void);                      /* NULL: nothing more */
+    void (*open)(const weir_host *host, const char *tag, weir_outcome *outcome); /* NULL: OK */
     /* NULL: waits for a stop */
-    void (*run)(const weir_host *host, const char *tag, weir_source_outcome *outcome);
+    void (*run)(const weir_host *host, const char *tag, weir_outcome *outcome);
     _Atomic int created, opened, closed, destroyed, abandoned;
 };
 

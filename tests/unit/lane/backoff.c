@@ -159,3 +159,11 @@ Test(backoff, the_longest_delays_do_not_overflow)
         cr_assert_gt(wr_backoff_fail(&retry, 0), 0);
     cr_assert_geq(wr_backoff_fail(&retry, 0), INT64_MAX / 2);
 }
+
+Test(backoff, what_an_outcome_requests_is_at_least_0_and_of_any_size)
+{
+    cr_assert_eq(wr_backoff_requested_ns(1500), 1500 * WR_NS_PER_MS);
+    cr_assert_eq(wr_backoff_requested_ns(-1), 0);
+    cr_assert_eq(wr_backoff_requested_ns(INT64_MIN), 0);
+    cr_assert_eq(wr_backoff_requested_ns(INT64_MAX), INT64_MAX);
+}

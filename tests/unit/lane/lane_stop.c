@@ -123,20 +123,23 @@ Test(lane_stop, a_backoff_ends_at_the_deadline)
 
 /* ---- What the handler needs is not created --------------------------------------------------- */
 
-/* An attempt that fails with this error. */
-static void fail_with(int error)
+/* An attempt that fails, with these flags. */
+static void fail_with(uint32_t flags)
 {
-    weir_outcome outcome = {.size = sizeof outcome, .code = WEIR_OUTCOME_RETRY, .reason = "no pipe"};
-    weir_outcome_set_error(&outcome, error);
+    weir_outcome outcome = {.size = sizeof outcome,
+                            .code = WEIR_OUTCOME_RETRY,
+                            .flags = flags,
+                            .error = WEIR_ERR_FIFO_NOT_CREATED,
+                            .reason = "no pipe"};
     fixture_finish_emit_with(&fixture, outcome, 0);
 }
 
-Test(lane_stop, a_handler_whose_pipe_was_not_created_in_time_is_closed_before_the_deadline)
+Test(lane_stop, a_handler_that_gives_up_is_closed_before_the_deadline)
 {
     load(2);
     request_stop();
     fixture_offer(&fixture, 3);
-    fail_with(WEIR_ERR_FIFO_NOT_CREATED);
+    fail_with(WEIR_OUTCOME_GIVES_UP);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_SHUTDOWN], 5);
     cr_assert_eq(fixture_stats(&fixture).queued, 0);
@@ -144,10 +147,10 @@ Test(lane_stop, a_handler_whose_pipe_was_not_created_in_time_is_closed_before_th
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_END);
 }
 
-Test(lane_stop, a_pipe_that_was_missing_before_the_stop_gets_one_more_attempt)
+Test(lane_stop, a_handler_that_gave_up_before_the_stop_gets_one_more_attempt)
 {
     load(2);
-    fail_with(WEIR_ERR_FIFO_NOT_CREATED);
+    fail_with(WEIR_OUTCOME_GIVES_UP);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_SLEEP);
     request_stop();
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
@@ -156,22 +159,13 @@ Test(lane_stop, a_pipe_that_was_missing_before_the_stop_gets_one_more_attempt)
     cr_assert_eq(fixture_stats(&fixture).delivered, 2);
 }
 
-Test(lane_stop, a_pipe_that_may_still_come_is_waited_for_until_the_deadline)
+Test(lane_stop, errors_of_calls_do_not_end_it)
 {
     load(2);
     request_stop();
     fail_with(0);
     struct wr_lane_next_step step = fixture_step(&fixture);
     cr_assert(step.kind == WR_LANE_NEXT_SLEEP && step.until_ns > fixture.now_ns);
-    cr_assert_eq(fixture_stats(&fixture).queued, 2);
-}
-
-Test(lane_stop, other_errors_of_calls_do_not_end_it)
-{
-    load(2);
-    request_stop();
-    fail_with(WEIR_ERR_TIMEOUT);
-    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_SLEEP);
     cr_assert_eq(fixture_stats(&fixture).queued, 2);
 }
 
@@ -344,7 +338,7 @@ Test(lane_stop, a_successor_gets_what_a_missing_pipe_did_not)
 {
     load(2);
     fixture.lane->successor.instance = another;
-    fail_with(WEIR_ERR_FIFO_NOT_CREATED);
+    fail_with(WEIR_OUTCOME_GIVES_UP);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
     fixture_close(&fixture);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_REPLACE);

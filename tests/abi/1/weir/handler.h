@@ -14,9 +14,10 @@
  *     create --> [open --> (emit | flush | wake)* --> close]* --> destroy
  *
  * Threads: [configuring] is any thread that configures weir. [worker] is the handler's own thread: it alone
- * calls open, emit, flush, wake, close and probe, never two at a time. Write plain sequential code and block if
- * you must: it delays this handler only. The worker has all signals blocked, and at least 1 MiB of stack for
- * the handler. [caller] is the thread of a synchronous call, in place of the worker: see emit_now. [fork] is a
+ * calls open, emit, flush, wake and close, never two at a time. Write plain sequential code and block if you
+ * must: it delays this handler only. The worker has all signals blocked, and at least 1 MiB of stack for the
+ * handler. [check] is a thread of `weir check --open`, where the handler has no worker: it calls probe, or open
+ * and close. [caller] is the thread of a synchronous call, in place of the worker: see emit_now. [fork] is a
  * child process, before fork() returns in it.
  *
  * Growth: every struct that may grow begins with its size, and fields are only appended. A field that lies
@@ -51,6 +52,7 @@ enum {
 enum {
     WEIR_SAMPLE_MORE = 1u << 0,       /* the next sample belongs to the same event */
     WEIR_SAMPLE_CUMULATIVE = 1u << 1, /* the value is a running total */
+    WEIR_SAMPLE_ENDED = 1u << 2, /* the series was removed: this is its last sample, unless it begins anew */
 };
 
 /* One value at one time: 32 bytes. series and note are resolved by the batch that contains the sample. This
@@ -82,6 +84,8 @@ typedef struct weir_series {
     int32_t instrument;       /* enum weir_instrument: what its values mean */
     const double *buckets;    /* of a histogram: upper bounds, rising; NULL: none declared */
     size_t bucket_count;      /* number of buckets */
+    bool foreign;             /* its values came from elsewhere, through a source: settings.labels do not apply
+                                 to it; see weir_batch_labels */
 } weir_series;
 
 /* Samples to deliver, in the order in which they were added. Owned by the core; constant; valid until the call
@@ -91,11 +95,7 @@ typedef struct weir_batch {
     uint32_t count;             /* number of samples */
     const weir_sample *samples; /* the samples */
     const char *const *notes;   /* metadata, by weir_sample.note; any valid UTF-8. NULL: no sample has any */
-    const weir_label *labels;   /* settings.labels: they apply to every sample of the batch */
-    size_t label_count;         /* number of labels */
-    /* for weir_batch_series */
-    const weir_series *(*series)(const struct weir_batch *batch, uint32_t id);
-    const void *core; /* for the core */
+
     /* (origin, sequence) identifies a sample: it is the same each time the sample is delivered, also after a
      * retry and by another process that found it in a spool or journal, and no other sample has it.
      * samples[i] has the number sequence + i. Numbers that are missing within an origin belong to samples that
@@ -103,6 +103,17 @@ typedef struct weir_batch {
     uint64_t sequence;  /* the first sample's number within its origin, from 0 */
     const char *origin; /* of all samples here: 32 lowercase hex digits, 128 random bits for each process and
                            handler; a forked child has its own. Never NULL. Valid during the call */
+
+    const weir_label *labels; /* settings.labels: they apply to all samples, but those of foreign series */
+    size_t label_count;       /* number of labels */
+    /* those of `labels` that apply to samples of foreign series too: "instance", if they come from summaries,
+       because these were made here */
+    const weir_label *foreign_labels;
+    size_t foreign_label_count; /* number of them */
+
+    /* for weir_batch_series */
+    const weir_series *(*series)(const struct weir_batch *batch, uint32_t id);
+    const void *core; /* for the core */
 } weir_batch;
 
 /* Returns the series of one of the batch's samples. Never NULL. */
@@ -111,63 +122,13 @@ static inline const weir_series *weir_batch_series(const weir_batch *batch, cons
     return batch->series(batch, sample->series);
 }
 
-/* ---- Outcomes -------------------------------------------------------------------------------- */
-
-/* What the core does next, whatever the cause. Which callback may return which code:
- *
- *            OK             RETRY                REOPEN                 DROP       FAILED
- *   open     it is open     back off, open       like RETRY             -          give up
- *   emit     next batch     back off, offer      close, back off,       drop       give up
- *                           the rest             open, offer the rest   the rest
- *   emit_now as emit; NOT_NOW: the worker calls emit with the rest, at once
- *   flush    it is flushed  back off, flush      close, back off, open  -          give up
- *   wake     continue       back off, continue   close, back off, open  -          give up
- *   probe    reachable      not reachable        not reachable          -          not reachable
- *
- * A code marked with - or an unknown one is counted as a fault of the handler, logged, and treated as RETRY;
- * for probe it means not reachable. After 10 faults in a row the core gives up. */
-enum weir_outcome_code {
-    WEIR_OUTCOME_OK = 0,      /* success */
-    WEIR_OUTCOME_RETRY = 1,   /* a failure that may pass; the connection is good */
-    WEIR_OUTCOME_REOPEN = 2,  /* a failure that may pass; the connection is not good */
-    WEIR_OUTCOME_DROP = 3,    /* the rest of this batch can never be delivered; it is dropped as rejected */
-    WEIR_OUTCOME_FAILED = 4,  /* nothing can ever be delivered: the handler is closed, its values are dropped */
-    WEIR_OUTCOME_NOT_NOW = 5, /* emit_now only: the rest has to be delivered by emit; nothing has failed */
-};
-
-/* The result of a callback. The core owns it, and sets it before the call: size, OK, done = the whole batch for
- * emit, else 0. Set only what differs. Never write beyond size. */
-typedef struct weir_outcome {
-    size_t size;  /* sizeof(weir_outcome) of the core */
-    int32_t code; /* enum weir_outcome_code */
-
-    /* emit: how many samples at the front of the batch are settled: delivered, or refused for good. Rounded
-     * down to the end of an event. With OK and less than the whole batch, the core offers the rest again at
-     * once; OK with nothing settled is counted as a fault and treated as RETRY. */
-    uint32_t done;
-    uint32_t rejected; /* emit: how many of those settled the destination refused for good */
-
-    /* RETRY, REOPEN: the least number of milliseconds until the next attempt, as the destination requested; the
-     * core waits longer where its own back-off is longer, and never longer than the option retry_max. 0 or
-     * less: the core's back-off. weir_flush ends the wait. */
-    int64_t retry_after_ms;
-    char reason[256]; /* why, for people: "connect 127.0.0.1:8086: Connection refused"; "" with OK */
-    int32_t error;    /* set by weir_outcome_set_error */
-} weir_outcome;
-
-/* Sets the error that calls waiting for this handler return (delivery "sync", and weir_flush), with the reason
- * as weir_last_error. error: a negative enum weir_error of <weir/weir.h>.
- *
- * With RETRY and REOPEN those calls return at once, and later calls do not wait, until open or emit returns
- * without an error; a later weir_flush waits for one more attempt. The values stay queued and are tried again.
- * Without an error the calls keep waiting: for block_timeout, and weir_flush for its own timeout.
- *
- * With samples rejected, DROP and FAILED, the calls whose values are lost return this error instead of
- * WEIR_ERR_DROPPED. */
-static inline void weir_outcome_set_error(weir_outcome *outcome, int32_t error)
+/* Returns the batch's labels that apply to a series of it, sorted by key, and sets *count. The series' own
+ * labels take precedence over those with the same key. Valid as long as the batch. */
+static inline const weir_label *weir_batch_labels(const weir_batch *batch, const weir_series *series,
+                                                  size_t *count)
 {
-    if (WEIR_HAS(outcome, error))
-        outcome->error = error;
+    *count = series->foreign ? batch->foreign_label_count : batch->label_count;
+    return series->foreign ? batch->foreign_labels : batch->labels;
 }
 
 /* ---- Services for handlers ------------------------------------------------------------------- */
@@ -223,6 +184,10 @@ typedef struct weir_encoder {
      * length. A format of lines then writes an event that needs a longer line as several lines, each with a
      * part of the event's samples. A line of a single sample may still be longer. */
     void (*limit_lines)(const weir_host *host, size_t limit);
+
+    /* Returns the format's name, like "json", for handlers whose destination responds in a way of the format.
+     * Valid until the process ends. */
+    const char *(*name)(const weir_host *host);
 } weir_encoder;
 
 /* Service "color/1", a weir_color: for handlers that show values to people. NULL for a type without formats. */
@@ -260,12 +225,12 @@ typedef struct weir_summary {
     int64_t start_ns;     /* the interval's begin: nanoseconds since 1970-01-01 UTC */
     int64_t since_ns;     /* since when the totals are counted */
     uint64_t count;       /* of the interval */
-    double sum;           /* of the interval */
+    double sum;           /* of the interval; 0 for gauges */
     double min;           /* of the interval; 0 for counters and gauges, and with a count of 0 */
     double max;           /* the same */
-    double last;          /* the latest value there ever was: of a gauge, its level */
+    double last;          /* of a gauge, its level; of others, one of the interval's values */
     uint64_t total_count; /* since since_ns */
-    double total_sum;     /* since since_ns: of a counter, its running total */
+    double total_sum;     /* since since_ns: of a counter, its running total; 0 for gauges */
 
     /* of a histogram: its buckets, the last of which has no bound. Each counts its own values alone. Valid
      * until the next call of read for the same handler */
@@ -284,10 +249,57 @@ typedef struct weir_summaries {
     bool (*read)(const weir_host *host, const weir_batch *batch, const weir_sample *sample,
                  weir_summary *summary);
 
-    /* [worker] Returns the quantile, 0..1, of the values of the interval that was read last, within 1 %. NaN:
-     * there were none, or the instrument has none. */
+    /* [worker] Returns the quantile, 0..1, of the values of the interval that was read last, within 1 % of the
+     * smallest value that at least this share of them do not exceed. For a histogram, if the handler's option
+     * "percentiles" is an empty list: the upper bound of the bucket that this value is in, or the largest
+     * value. NaN: there were none, or the instrument has none. */
     double (*quantile)(const weir_host *host, double q);
+
+    /* [worker, inside emit] For a type that gets the parts of summaries: since when the totals are counted of
+     * the summary that this sample of the batch is a part of, in nanoseconds since 1970-01-01 UTC. A total that
+     * begins at 0 again, since its series had ended, has a later one. 0: the sample is no such part. */
+    int64_t (*since)(const weir_host *host, const weir_sample *part);
 } weir_summaries;
+
+/* Service "ledger/1", a weir_ledger: what became of the handler's values, for handlers that report it onwards.
+ */
+#define WEIR_SERVICE_LEDGER "ledger/1"
+
+struct weir_handler_stats;
+
+/* Reading the handler's own ledger; see WEIR_SERVICE_LEDGER. */
+typedef struct weir_ledger {
+    size_t size; /* sizeof(weir_ledger) of the core */
+
+    /* [worker] Fills the first size bytes of *stats as weir_get_handler_stats of <weir/weir.h> does; what the
+     * running call settles is still counted as queued. Returns false, with nothing changed, if the handler is
+     * not in use yet. */
+    bool (*get)(const weir_host *host, struct weir_handler_stats *stats, size_t size);
+
+    /* [worker, inside emit] How many values of the ledger each of these samples of the batch is. Returns false,
+     * with nothing set, if each is one. Otherwise summaries are among them, or their parts: a summary is of any
+     * number of values; of its parts the last one is of all of them and the others of none. */
+    bool (*values)(const weir_host *host, const weir_sample *samples, uint32_t count, uint64_t *values);
+} weir_ledger;
+
+/* Service "ahead/1", a weir_ahead: what the handler is going to get next, for types that wait for replies. They
+ * send it before all replies to the present batch are there, and when it is offered, wait only for the rest. */
+#define WEIR_SERVICE_AHEAD "ahead/1"
+
+/* Looking at what is queued; see WEIR_SERVICE_AHEAD. */
+typedef struct weir_ahead {
+    size_t size; /* sizeof(weir_ahead) of the core */
+
+    /* [worker, inside emit] Sets *next, of which the caller has set the size, to samples behind those of the
+     * running emit or of the last call within it: whole events, at most as many as the option `batch`. Valid
+     * until the next call or the end of emit. They stay queued, and nothing of them is settled by this call. A
+     * later emit offers them, perhaps cut otherwise and after a restart by another process, always with the
+     * same origin and sequence: the handler must know by these what it has sent. Returns false if there are
+     * none for now: nothing is queued, or not in the order in which it is going to be offered (the queue drops
+     * its oldest, or a spool has older ones), or it is of kinds that are offered otherwise, or a stop was
+     * requested. */
+    bool (*next)(const weir_host *host, weir_batch *next);
+} weir_ahead;
 
 /* ---- Handler types --------------------------------------------------------------------------- */
 
@@ -302,22 +314,35 @@ enum {
     /* Handlers of the type share nothing: neither its code nor the libraries that it calls have data or locks
      * for the whole process, except for malloc. If the program forks while a callback of one is running, the
      * child uses the type as usual. Without the flag all handlers of the type are unusable in that child: a
-     * library such as libcurl or OpenSSL may have been interrupted with a lock held. */
+     * library such as libcurl or OpenSSL may have been interrupted with a lock held. Nor is there anything that
+     * an exit handler could destroy: handlers of the type may be called while those of the program run. */
     WEIR_TYPE_SHARES_NOTHING = 1u << 0,
+
+    /* A handler of the type is opened when weir starts or the handler is configured, without waiting for
+     * something to deliver, and after a REOPEN as well: for a type that others connect to. */
+    WEIR_TYPE_OPENS_EARLY = 1u << 1,
+
+    /* The libraries that handlers of the type call register no exit handlers (atexit) once prepare and create
+     * have returned, and the type uses nothing that an exit handler of the program destroys: its handlers may
+     * be called while those of the program run, which can then add values. Without this flag and
+     * WEIR_TYPE_SHARES_NOTHING, weir ends before all exit handlers. OpenSSL, if the plugin is linked with it,
+     * registers none: it is initialized that way when the plugin is loaded. */
+    WEIR_TYPE_WORKS_AT_EXIT = 1u << 2,
 };
 
 /* A handler type: its name, its options, and its callbacks. Constant and valid until the process ends.
  * Callbacks that are not marked as optional are required. */
 typedef struct weir_handler_type {
-    size_t size;  /* sizeof(weir_handler_type) */
-    uint32_t abi; /* WEIR_ABI */
+    size_t size;    /* sizeof(weir_handler_type) */
+    uint32_t abi;   /* WEIR_ABI */
+    uint32_t flags; /* WEIR_TYPE_* */
+
+    const char *name;    /* [a-z][a-z0-9_]*, at most 63 bytes */
+    const char *summary; /* one line, for people */
 
     /* WEIR_KINDS_*: kinds of samples that it takes. 0: doubles and integers. An event with a sample of another
      * kind, also of a kind that a later core adds, is withheld and counted as dropped (unrepresentable). */
     uint32_t kinds;
-
-    const char *name;    /* [a-z][a-z0-9_]*, at most 63 bytes */
-    const char *summary; /* one line, for people */
 
     uint32_t formats;             /* WEIR_FORMAT_*: what it can write. 0: it uses no encoder */
     const weir_option *options;   /* its options, see <weir/options.h>; NULL: none */
@@ -339,7 +364,7 @@ typedef struct weir_handler_type {
      * NULL after host->refuse: the configuration is refused. */
     void *(*create)(const weir_host *host, const void *options);
 
-    /* [worker] Optional. Connects. Called when there is something to deliver. */
+    /* [worker] Optional. Connects. Called when there is something to deliver; see WEIR_TYPE_OPENS_EARLY. */
     void (*open)(void *self, weir_outcome *outcome);
 
     /* [worker] Delivers a batch. */
@@ -358,19 +383,6 @@ typedef struct weir_handler_type {
     /* [worker] Optional. A timer or a reload, while open. why: enum weir_wake. */
     void (*wake)(void *self, int why, weir_outcome *outcome);
 
-    /* [fork] Optional, for a handler with descriptors. Gives up the parent's connection: calls close(2) for the
-     * instance's descriptors and nothing else, since other threads may have held any lock. The instance is
-     * never used again in the child. */
-    void (*abandon)(void *self);
-
-    /* [worker, while not open] Optional. For `weir check --open`: finds out, within timeout_ms milliseconds,
-     * whether the destination can be reached now. Sends nothing, creates and empties nothing, leaves nothing
-     * open. OK: reachable; reason may hold a remark ("it does not exist yet"). Any other code: not reachable,
-     * for that reason. NULL: open and close are called instead, during which host->wait does not wait. */
-    void (*probe)(void *self, int64_t timeout_ms, weir_outcome *outcome);
-
-    uint32_t flags; /* WEIR_TYPE_* */
-
     /* [caller, while open] Optional. Delivers a batch as emit does, on the thread of the program whose call
      * waits for it (delivery "sync"), which saves the call two changes of threads. The core calls it instead of
      * emit only if the handler is idle and has delivered everything before; never at the same time as another
@@ -387,6 +399,17 @@ typedef struct weir_handler_type {
      * are settled, the worker calls emit with the rest at once, and the caller waits for it. A handler that
      * cannot ever do it, because of its options or its destination, returns it always. */
     void (*emit_now)(void *self, const weir_batch *batch, weir_outcome *outcome);
+
+    /* [fork] Optional, for a handler with descriptors. Gives up the parent's connection: calls close(2) for the
+     * instance's descriptors and nothing else, since other threads may have held any lock. The instance is
+     * never used again in the child. */
+    void (*abandon)(void *self);
+
+    /* [check] Optional. Finds out, within timeout_ms milliseconds, whether the destination can be reached now.
+     * Sends nothing, creates and empties nothing, leaves nothing open. OK: reachable; reason may hold a remark
+     * ("it does not exist yet"). Any other code: not reachable, for that reason. NULL: open and close are
+     * called instead, during which host->wait does not wait. */
+    void (*probe)(void *self, int64_t timeout_ms, weir_outcome *outcome);
 } weir_handler_type;
 
 /* The entry point, defined by the plugin. Returns the type of that index, always the same pointer, or NULL if

@@ -14,8 +14,8 @@
 extern "C" {
 #endif
 
-/* The type of an option, with the C type of the field at weir_option.offset. A field of another C type is not
- * detected: its value is undefined. */
+/* The type of an option, with the C type of the field at weir_option.offset. A field of another C type has an
+ * undefined value; the compiler refuses it in rows made by WEIR_OPTION_ROW. */
 enum weir_option_type {
     WEIR_OPTION_BOOL = 1, /* bool */
     WEIR_OPTION_INT,      /* int64_t */
@@ -34,7 +34,8 @@ enum {
     WEIR_OPTION_REQUIRED = 1u << 0,    /* a configuration without it is refused */
     WEIR_OPTION_SECRET = 1u << 1,      /* the value is masked wherever options are shown */
     WEIR_OPTION_URL = 1u << 2,         /* of a string: credentials in the URL are masked where it is shown */
-    WEIR_OPTION_DESTINATION = 1u << 3, /* where the values go: shown beside the handler's name */
+    WEIR_OPTION_DESTINATION = 1u << 3, /* where a handler's values go: shown beside its name; or where a
+                                          source's come from. `weir check` compares them */
 };
 
 /* The value of an option of type LIST. Owned by the core; valid as long as the options struct. This struct
@@ -52,7 +53,7 @@ typedef struct weir_map {
 } weir_map;
 
 /* One option. A table is an array of these that ends with a row whose name is NULL. It is constant and valid
- * until the process ends. Fields may be appended: the type tells the size of its rows by option_row_size.
+ * until the process ends. Fields may be appended: option_row_size is the size of the type's rows.
  *
  * The options that every handler has (`queue`, `linger`, `format` and so on) belong to the core: a table with
  * one of their names is refused. See weir-handler(7), OPTIONS, for names that later versions of weir add. */
@@ -66,6 +67,64 @@ typedef struct weir_option {
     const char *help;          /* one line */
     size_t offset;             /* of the field in the type's options struct, in bytes */
 } weir_option;
+
+#ifdef __cplusplus
+}
+
+/* Not part of the interface: WEIR_OPTION_ROW uses it. Does not compile if the types differ. */
+template <typename field, typename expected> struct weir_option_field {
+    static_assert(sizeof(field) == 0, "the field does not have the C type of the option");
+    static constexpr size_t offset = 0;
+};
+template <typename expected> struct weir_option_field<expected, expected> {
+    static constexpr size_t offset = 0;
+};
+#define WEIR_OPTION_CHECK(options, field, ctype)                                                               \
+    weir_option_field<decltype(static_cast<options *>(nullptr)->field), ctype>::offset
+
+extern "C" {
+#else
+#if __STDC_VERSION__ >= 201112L
+/* Not part of the interface: WEIR_OPTION_ROW uses it. 0, or an error when it is compiled. */
+#define WEIR_OPTION_CHECK(options, field, ctype)                                                               \
+    0 * sizeof(struct {                                                                                        \
+        _Static_assert(_Generic(&((options *)NULL)->field, ctype * : 1, default : 0),                          \
+                       "the field does not have the C type of the option");                                    \
+        char unused;                                                                                           \
+    })
+#else
+/* Not part of the interface: WEIR_OPTION_ROW uses it. C99 cannot compare types. */
+#define WEIR_OPTION_CHECK(options, field, ctype) 0 * sizeof(ctype)
+#endif
+#endif
+
+/* Not part of the interface: the C type of a field, by the type of its option. */
+#define WEIR_OPTION_INT_FIELD int64_t
+#define WEIR_OPTION_DOUBLE_FIELD double
+#define WEIR_OPTION_STRING_FIELD const char *
+#define WEIR_OPTION_PATH_FIELD const char *
+#define WEIR_OPTION_DURATION_FIELD int64_t
+#define WEIR_OPTION_SIZE_FIELD int64_t
+#define WEIR_OPTION_ENUM_FIELD int64_t
+#define WEIR_OPTION_LIST_FIELD weir_list
+#define WEIR_OPTION_MAP_FIELD weir_map
+#ifdef __cplusplus
+/* As above. */
+#define WEIR_OPTION_BOOL_FIELD bool
+#else
+/* As above. */
+#define WEIR_OPTION_BOOL_FIELD _Bool
+#endif
+
+/* One row of a table, the fields in the order of weir_option, but the type without its prefix, and the field in
+ * place of its offset:
+ *     WEIR_OPTION_ROW("port", INT, 0, "80", "1..65535", "the port", struct options, port),
+ * A field that does not have the C type of the option does not compile, in C11, C++11 and later. */
+#define WEIR_OPTION_ROW(name, type, flags, default_value, allowed, help, options, field)                       \
+    {                                                                                                          \
+        name, WEIR_OPTION_##type, flags, default_value, allowed, help,                                         \
+            offsetof(options, field) + WEIR_OPTION_CHECK(options, field, WEIR_OPTION_##type##_FIELD)           \
+    }
 
 /* A type's default for an option that every handler has ("queue", "linger", "format" and so on), in place of
  * the core's default. An array of these ends with a NULL name. This struct never changes. */

@@ -1,8 +1,9 @@
-/* weir - what applications (<weir/weir.h>) and plugins (<weir/handler.h>) have in common. */
+/* weir - what applications (<weir/weir.h>) and plugins (<weir/handler.h>, <weir/source.h>) have in common. */
 #ifndef WEIR_TYPES_H
 #define WEIR_TYPES_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* A label of a stream, or of a whole configuration. Both strings end in NUL. This struct never changes. */
 typedef struct weir_label {
@@ -18,7 +19,7 @@ enum weir_log_level {
     WEIR_LOG_DEBUG = 4,   /* for finding bugs */
 };
 
-/* weir_sample.kind and weir_typed_value.kind: how a value is stored. */
+/* weir_sample.kind, weir_typed_value.kind and weir_sample_spec.kind: how a value is stored. */
 enum {
     WEIR_KIND_DOUBLE = 0,  /* a double */
     WEIR_KIND_INT = 1,     /* an int64_t */
@@ -32,6 +33,20 @@ enum weir_instrument {
     WEIR_GAUGE,     /* a level, which is replaced by the next one */
     WEIR_HISTOGRAM, /* measurements whose distribution matters: finite */
 };
+
+/* One value of an event of doubles and integers. This struct never changes. */
+typedef struct weir_typed_value {
+    const char *name; /* in a stream: as for weir_add_value of <weir/weir.h> */
+    int kind;         /* WEIR_KIND_DOUBLE or WEIR_KIND_INT */
+    double f64;       /* the value of WEIR_KIND_DOUBLE; any double, including NaN and infinities */
+    int64_t i64;      /* the value of WEIR_KIND_INT */
+} weir_typed_value;
+
+/* The kind and value of a weir_typed_value or weir_sample_spec that is a double. */
+#define WEIR_DOUBLE(value) WEIR_KIND_DOUBLE, (value), 0
+
+/* The kind and value of a weir_typed_value or weir_sample_spec that is an integer. */
+#define WEIR_INT(value) WEIR_KIND_INT, 0, (value)
 
 /* WEIR_HAS(pointer, field): whether a struct that begins with its size is long enough to hold the field. The
  * two sides of the contract may be compiled with different versions of these headers: check this before you

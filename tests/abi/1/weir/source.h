@@ -20,9 +20,10 @@
  * time. It has all signals blocked, and at least 1 MiB of stack. [fork] is a child process, before fork()
  * returns in it.
  *
- * The rule of run: it waits in weir_intake.wait alone, and returns when that reports WEIR_WAIT_STOP. Adding
- * never waits: what finds no room is offered again after the next wait, and meanwhile nothing more is read, so
- * that the pipe or the connection slows down its writer. */
+ * The rule of run: it waits in weir_intake.wait alone, and returns when that reports WEIR_WAIT_STOP; the
+ * service "connecting/1" of <weir/host.h> waits in it too. Adding never waits: what finds no room is offered
+ * again after the next wait, and meanwhile nothing more is read, so that the pipe or the connection slows down
+ * its writer. */
 #ifndef WEIR_SOURCE_H
 #define WEIR_SOURCE_H
 
@@ -38,6 +39,10 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The number of the contract of source types, which grows apart from WEIR_ABI of handler types. A plugin that
+ * was built for another number is refused. */
+#define WEIR_SOURCE_ABI 1
 
 /* ---- Adding ---------------------------------------------------------------------------------- */
 
@@ -62,7 +67,7 @@ typedef struct weir_record {
     double sample_rate;             /* 0 to 1; of counters: the values are divided by it; 0 is 1 */
     const char *unit;               /* of the names, as for weir_describe */
     const char *help;               /* the same */
-    const char *metadata;           /* valid UTF-8; only with a count of 1 */
+    const char *metadata;           /* valid UTF-8 of at most 32736 bytes; only with a count of 1 */
 } weir_record;
 
 /* What became of a record. */
@@ -173,9 +178,9 @@ typedef struct weir_blocks {
 
     /* [source] Adds a block, all of it or nothing, in one step with its numbers. The caller has asked
      * `missing`. Never waits. Returns WEIR_ADD_TAKEN, or WEIR_ADD_FULL: wait for room, and add it again.
-     * Samples that are refused all the same are counted; WEIR_ADD_REFUSED: the block itself is not allowed, and
-     * nothing is added. */
-    int (*add)(const weir_host *host, const weir_block *block);
+     * Samples that are refused all the same are counted: with WEIR_ADD_TAKEN, *refused is how many, unless
+     * refused is NULL. WEIR_ADD_REFUSED: the block itself is not allowed, and nothing is added. */
+    int (*add)(const weir_host *host, const weir_block *block, uint64_t *refused);
 
     /* [source] The sender has ended and sends nothing of this origin again: forgets its numbers. */
     void (*forget)(const weir_host *host, const char *origin);
@@ -187,10 +192,6 @@ typedef struct weir_blocks {
     /* [source] Returns a mark, as weir_intake.mark, for a block of which something was taken before, perhaps by
      * another source of the process: it is for everything that the process has been given by now. */
     uint64_t (*mark_repeat)(const weir_host *host);
-
-    /* [source] As add. With WEIR_ADD_TAKEN, *refused is how many samples of the block were refused all the
-     * same. */
-    int (*add_counted)(const weir_host *host, const weir_block *block, uint64_t *refused);
 } weir_blocks;
 
 /* ---- Senders --------------------------------------------------------------------------------- */
@@ -266,7 +267,8 @@ typedef struct weir_text_options {
     const char *group_prefix; /* precedes all groups, behind the source's own; NULL: none */
     const weir_label *labels; /* replace those of the same keys that values have; the source's replace these */
     size_t label_count;       /* number of labels */
-    uint64_t *series_left;    /* how many series may be made, counted down; NULL: as many as the source may */
+    uint64_t *series_left; /* how many series may be made, counted down, and up when one expires: it stays until
+                              `close`; NULL: as many as the source may */
 } weir_text_options;
 
 /* What became of a text so far. Set size to sizeof(weir_text_totals). */
@@ -277,14 +279,17 @@ typedef struct weir_text_totals {
     uint64_t added;     /* values */
     uint64_t refused;   /* values that were understood and are not allowed */
     const char *fault;  /* the first fault, for people; "": none. Valid until the text ends */
+    uint64_t
+        pending; /* bytes behind the last record that was read to its end; a record may have several lines */
 } weir_text_totals;
 
 /* Parsing; see WEIR_SERVICE_PARSER. */
 typedef struct weir_parser {
     size_t size; /* sizeof(weir_parser) of the core */
 
-    /* [source] Begins a text. where: what it comes from, for messages; copied. NULL: out of memory. */
-    weir_text *(*begin)(const weir_host *host, const char *where);
+    /* [source] Begins a text. where: what it comes from, for messages; copied. options: its own, or NULL.
+     * Returns NULL if out of memory, or if there is no such parser. */
+    weir_text *(*begin)(const weir_host *host, const char *where, const weir_text_options *options);
 
     /* [source] Returns where the next bytes belong, and how many at most. NULL: out of memory. */
     char *(*room)(weir_text *text, size_t *room);
@@ -293,75 +298,56 @@ typedef struct weir_parser {
      * that cannot be parsed are counted, and the first is logged. Returns false if there is no room for a
      * record: then wait, and call resume until it returns true. */
     bool (*parse)(weir_text *text, size_t length);
+
     /* [source] Goes on with what was written before. Returns as parse. */
     bool (*resume)(weir_text *text);
 
     /* [source] The text ends: parses a last line without a newline. A text that goes on later, such as that of
-     * the next writer of a pipe, begins anew. Returns as parse. is_whole: without it, such a line is torn: it
-     * is counted as a line that cannot be parsed. */
+     * the next writer of a pipe, begins anew. Returns false if there is no room for a record: then wait, and
+     * call it again until it returns true. is_whole: without it, such a line is torn: it is counted as a line
+     * that cannot be parsed. */
     bool (*finish)(weir_text *text, bool is_whole);
-
-    /* [source] Frees the text. What finds no room now is lost and counted. May be NULL. */
-    void (*end)(weir_text *text);
-
-    /* [source] Begins a text with options of its own. Returns as begin; NULL too if there is no such parser. */
-    weir_text *(*begin_with)(const weir_host *host, const char *where, const weir_text_options *options);
 
     /* [source] Fills the totals, up to their size. */
     void (*read_totals)(const weir_text *text, weir_text_totals *totals);
+
+    /* [source] Frees the text. What finds no room now is lost and counted. May be NULL. */
+    void (*end)(weir_text *text);
 
     /* [source] Frees the text without adding or counting what it still holds: for a sender that is told so, and
      * sends it again. May be NULL. */
     void (*cancel)(weir_text *text);
 } weir_parser;
 
-/* ---- Outcomes -------------------------------------------------------------------------------- */
-
-/* What the core does next:
- *
- *          OK                            RETRY             REOPEN                   FAILED
- *   open   it is open                    back off, open    like RETRY               give up
- *   run    stop requested: it stops;     back off, run     close, back off, open    close, give up
- *          else: its input has ended
- *
- * An unknown code is a fault of the source type, and treated as FAILED. */
-enum weir_source_code {
-    WEIR_SOURCE_OK = 0,
-    WEIR_SOURCE_RETRY = 1,
-    WEIR_SOURCE_REOPEN = 2,
-    WEIR_SOURCE_FAILED = 3,
-};
-
-/* The result of a callback. The core owns it, and sets it to OK before the call. Never write beyond size. */
-typedef struct weir_source_outcome {
-    size_t size;      /* sizeof(weir_source_outcome) of the core */
-    int32_t code;     /* enum weir_source_code */
-    char reason[256]; /* why, for people: "bind 127.0.0.1:8125: Address already in use"; "" with OK */
-} weir_source_outcome;
-
 /* ---- Source types ---------------------------------------------------------------------------- */
 
 /* Bits of weir_source_type.flags. Others are ignored. */
 enum {
-    WEIR_SOURCE_PARSES = 1u << 0,   /* it reads text: it has the options of parsers, and the service */
-    WEIR_SOURCE_MEASURES = 1u << 1, /* its values are made here, such as measurements of this machine:
-                                       settings.labels apply to them, as to those of the program itself. Without
-                                       it they came from elsewhere, and settings.labels do not */
+    /* It reads text: it has the options of parsers, and the service. */
+    WEIR_SOURCE_TYPE_PARSES = 1u << 0,
+
+    /* Its values are made here, such as measurements of this machine: settings.labels apply to them, as to
+     * those of the program itself. Without it they came from elsewhere, and settings.labels do not. */
+    WEIR_SOURCE_TYPE_MEASURES = 1u << 1,
+
+    /* It gives neither a weir_record a group nor a text a group_prefix, so that its options and its texts alone
+     * say which groups its values have. `weir check` then knows them. */
+    WEIR_SOURCE_TYPE_UNGROUPED = 1u << 2,
 };
 
 /* A source type: its name, its options, and its callbacks. Constant and valid until the process ends. Callbacks
  * that are not marked as optional are required. */
 typedef struct weir_source_type {
     size_t size;    /* sizeof(weir_source_type) */
-    uint32_t abi;   /* WEIR_ABI */
-    uint32_t flags; /* WEIR_SOURCE_* */
+    uint32_t abi;   /* WEIR_SOURCE_ABI */
+    uint32_t flags; /* WEIR_SOURCE_TYPE_* */
 
     const char *name;    /* [a-z][a-z0-9_]*, at most 63 bytes */
     const char *summary; /* one line, for people */
 
     /* Its options, see <weir/options.h>; NULL: none. A type with an option of a name that the core reads for
      * all its sources, such as "group", is refused: see weir-source(7). The names of the options of parsers,
-     * such as "parse", are reserved with WEIR_SOURCE_PARSES only. */
+     * such as "parse", are reserved with WEIR_SOURCE_TYPE_PARSES only. */
     const weir_option *options;
     size_t option_row_size;       /* sizeof(weir_option) */
     size_t options_size;          /* sizeof the struct that the table fills */
@@ -374,10 +360,10 @@ typedef struct weir_source_type {
 
     /* [source] Optional. Opens what it reads from. A source is stopped before the one that replaces it is
      * opened, so both may use one address. */
-    void (*open)(void *self, weir_source_outcome *outcome);
+    void (*open)(void *self, weir_outcome *outcome);
 
     /* [source] Reads and adds until a stop is requested, or its input has ended for good. */
-    void (*run)(void *self, weir_source_outcome *outcome);
+    void (*run)(void *self, weir_outcome *outcome);
 
     /* [source] Optional. Called once after each open that returned OK; open or destroy follows. */
     void (*close)(void *self);
