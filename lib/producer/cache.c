@@ -10,7 +10,7 @@ void wr_cache_put(struct wr_cache *cache, struct wr_cache_entry *entry, struct w
     enum { ROOM = WR_CACHE_WORDS * sizeof(uint64_t) };
     size_t offset = (uintptr_t)name & 7, size = strlen(metric->name) + 1;
     size_t compared = size < ROOM - offset ? size : ROOM - offset;
-    cache->closed = true;
+    cache->open = false;
     entry->metric = NULL;
     atomic_signal_fence(memory_order_seq_cst);
     memset(entry->words, 0, ROOM);
@@ -21,5 +21,5 @@ void wr_cache_put(struct wr_cache *cache, struct wr_cache_entry *entry, struct w
     atomic_signal_fence(memory_order_seq_cst);
     entry->metric = metric;
     atomic_signal_fence(memory_order_seq_cst);
-    cache->closed = false;
+    cache->open = true;
 }

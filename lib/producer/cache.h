@@ -33,10 +33,10 @@ struct wr_cache_entry {
     uint64_t compared;              /* bytes of the text in `words` if it has more, else 0 */
 };
 
-/* All zeros: empty. Used by one thread and its signal handlers. */
+/* All zeros: empty, and nothing may be stored. Used by one thread and its signal handlers. */
 struct wr_cache {
     struct wr_cache_entry entries[WR_CACHE_ENTRIES];
-    bool closed;       /* nothing may be stored: several threads use it, or none, or a call is changing it */
+    bool open;         /* entries may be stored: one thread uses it, and no call is changing it */
     uint32_t declined; /* names whose entry was in use */
 };
 
@@ -82,13 +82,13 @@ static inline struct weir_metric *wr_cache_find(const struct wr_cache_entry *ent
  * recur. */
 static inline bool wr_cache_wants(struct wr_cache *cache, const struct wr_cache_entry *entry, uint32_t patience)
 {
-    return !cache->closed && (!entry->metric || ++cache->declined % patience == 0);
+    return cache->open && (!entry->metric || ++cache->declined % patience == 0);
 }
 
 /* Whether so many entries were in use that the second level is worth its memory. */
 static inline bool wr_cache_is_short(const struct wr_cache *cache)
 {
-    return !cache->closed && cache->declined >= WR_CACHE_SHORT;
+    return cache->open && cache->declined >= WR_CACHE_SHORT;
 }
 
 /* Stores a series in its name's entry. */

@@ -16,19 +16,15 @@ static void *map(size_t size)
         return NULL;
     /* much of it may never be used */
     madvise(memory, size, MADV_NOHUGEPAGE);
+    /* without it (before 4.14) a child has no use for what it inherits: it maps memory of its own */
+    madvise(memory, size, MADV_WIPEONFORK);
     return memory;
 }
 
 static bool make_chunk(struct wr_cells *cells, unsigned chunk)
 {
-    size_t size = ((size_t)WR_CELLS_FIRST_CHUNK << chunk) * sizeof(struct wr_cell);
-    struct wr_cell *memory = map(size);
-    if (!memory)
-        return false;
-    /* without it (before 4.14) a child has no use for what it inherits: it maps memory of its own */
-    madvise(memory, size, MADV_WIPEONFORK);
-    cells->chunks[chunk] = memory;
-    return true;
+    cells->chunks[chunk] = map(((size_t)WR_CELLS_FIRST_CHUNK << chunk) * sizeof(struct wr_cell));
+    return cells->chunks[chunk];
 }
 
 bool wr_cells_open(struct wr_cells *cells, uint32_t series)
@@ -37,8 +33,6 @@ bool wr_cells_open(struct wr_cells *cells, uint32_t series)
     if (chunk >= WR_CELLS_CHUNKS || (!cells->chunks[chunk] && !make_chunk(cells, chunk)))
         return false;
     struct wr_cell *cell = wr_cells_place(cells, series);
-    if (!cell) /* in a child: a signal handler forked just now */
-        return false;
     if (cell->is_open)
         return true;
     cell->series = series;
@@ -51,8 +45,6 @@ bool wr_cells_open(struct wr_cells *cells, uint32_t series)
 
 /* ---- Histograms ------------------------------------------------------------------------------- */
 
-/* A fork does not wipe it: a call that one interrupted, by a signal handler, ends on its own copy of it, as its
- * bounds are read there. The child finds it no more. */
 static void *get_room(struct wr_cells *cells, size_t size)
 {
     size = (size + WR_LINE - 1) & ~(size_t)(WR_LINE - 1); /* what another thread reads shares no line */
@@ -84,8 +76,6 @@ bool wr_cells_open_buckets(struct wr_cells *cells, uint32_t series, const weir_s
     if (!wr_cells_open(cells, series))
         return false;
     struct wr_cell *cell = wr_cells_place(cells, series);
-    if (!cell)
-        return false;
     struct wr_cell_buckets *buckets = find_buckets(cell, count, check);
     if (buckets) { /* the bounds are as before, whatever else was declared anew */
         buckets->view = view;

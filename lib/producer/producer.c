@@ -11,14 +11,12 @@
 #include "producer/fast_add.h"
 
 /* The producers of threads that have none: busy, so that the fast path is not used, and never written. */
-static struct wr_producer cold = {.state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true};
-static struct wr_producer no_memory = {.state = WR_PRODUCER_COLD,
-                                       .busy = 1,
-                                       .cache.closed = true,
-                                       .error = {.code = WEIR_ERR_MEMORY, .text = "out of memory"}};
-static struct wr_producer gone = {.state = WR_PRODUCER_CLOSED, .busy = 1, .cache.closed = true};
+static struct wr_producer cold = {.state = WR_PRODUCER_COLD, .busy = 1};
+static struct wr_producer no_memory = {
+    .state = WR_PRODUCER_COLD, .busy = 1, .error = {.code = WEIR_ERR_MEMORY, .text = "out of memory"}};
+static struct wr_producer gone = {.state = WR_PRODUCER_CLOSED, .busy = 1};
 /* that of a thread of weir's own: few of them add values */
-static struct wr_producer cold_own = {.state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true, .own = true};
+static struct wr_producer cold_own = {.state = WR_PRODUCER_COLD, .busy = 1, .own = true};
 
 _Thread_local struct wr_producer *wr_producer_mine __attribute__((tls_model("initial-exec"))) = &cold;
 
@@ -52,10 +50,8 @@ void wr_producer_set_no_memory(void)
 
 enum { PAGE = 4096 };
 
-/* Memory: [kept | wiped: the rest of the producer, its ring's block, the entries of the second-level cache],
- * with the boundary between two pages. */
+/* Memory: the producer, its ring's block, the entries of the second-level cache. */
 enum {
-    KEPT_BYTES = (WR_PRODUCER_KEPT + PAGE - 1) / PAGE * PAGE,
     PRODUCER_BYTES = (sizeof(struct wr_producer) + PAGE - 1) / PAGE * PAGE,
     BLOCK_BYTES = WR_RING_BLOCK_BYTES(WR_PRODUCER_SLOTS),
 };
@@ -72,43 +68,28 @@ static struct wr_name_cache_l2_entry *cache_l2_of(struct wr_producer *producer)
 
 static struct wr_producer *map_producer(void)
 {
-    size_t size = KEPT_BYTES + PRODUCER_BYTES + BLOCK_BYTES + WR_NAME_CACHE_L2_BYTES;
+    size_t size = PRODUCER_BYTES + BLOCK_BYTES + WR_NAME_CACHE_L2_BYTES;
     char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
     /* if the kernel cannot (before 4.14), wr_producers_after_fork wipes what the child reads */
-    madvise(memory + KEPT_BYTES, size - KEPT_BYTES, MADV_WIPEONFORK);
+    madvise(memory, size, MADV_WIPEONFORK);
     /* most of it is the second-level cache, which few threads touch */
     madvise(memory, size, MADV_NOHUGEPAGE);
-    return (struct wr_producer *)(memory + KEPT_BYTES - WR_PRODUCER_KEPT);
+    return (struct wr_producer *)memory;
 }
 
-/* Clears the part that is not kept in a forked child. */
-static void wipe(struct wr_producer *producer)
-{
-    memset((char *)producer + WR_PRODUCER_KEPT, 0, sizeof *producer - WR_PRODUCER_KEPT);
-}
-
-/* Initialises a producer that is cold. What a call that a fork interrupted has left there is cleared. */
+/* Initialises a producer that is cold. */
 static void init_producer(struct wr_producers *producers, struct wr_producer *producer, bool shared)
 {
-    wipe(producer);
     wr_ring_init(&producer->ring, block_of(producer), WR_PRODUCER_SLOTS);
     producer->home = producers;
     producer->shared = shared;
     producer->fenced = producers->fenced;
     atomic_store_explicit(&producer->ticks, producers->ticks, memory_order_relaxed);
     atomic_store_explicit(&producer->renew, producers->journal, memory_order_relaxed);
+    producer->cache.open = !shared && producers->caches;
     producer->cache_l2.entries = cache_l2_of(producer);
-}
-
-/* Initialises a producer that the calling thread did not have before. */
-static void init_adopted(struct wr_producers *producers, struct wr_producer *producer, bool shared)
-{
-    init_producer(producers, producer, shared);
-    /* the thread that had it may have been in a call when the process was forked */
-    atomic_store_explicit(&producer->busy, 0, memory_order_relaxed);
-    producer->cache.closed = shared || !producers->caches;
 }
 
 /* Sets the state of a producer whose thread may use it. */
@@ -203,7 +184,7 @@ static struct wr_producer *make_producer(struct wr_producers *producers)
     struct wr_producer *producer = map_producer();
     if (!producer)
         return NULL;
-    init_adopted(producers, producer, false);
+    init_producer(producers, producer, false);
     producers->all[count] = producer;
     /* release: pairs with the acquire of the threads that read `all` */
     atomic_store_explicit(&producers->count, count + 1, memory_order_release);
@@ -218,7 +199,7 @@ static struct wr_producer *get_shared(struct wr_producers *producers)
         return shared;
     if (!shared && !(shared = map_producer()))
         return NULL;
-    init_adopted(producers, shared, true);
+    init_producer(producers, shared, true);
     /* release: pairs with the acquire of the threads that read it without the lock */
     atomic_store_explicit(&producers->shared, shared, memory_order_release);
     return shared;
@@ -229,7 +210,7 @@ static struct wr_producer *find_producer(struct wr_producers *producers)
     if (producers->orphan_count) {
         struct wr_producer *orphan = producers->orphans[--producers->orphan_count];
         if (wr_producer_is_cold(orphan)) /* wiped by a fork */
-            init_adopted(producers, orphan, false);
+            init_producer(producers, orphan, false);
         atomic_store_explicit(&orphan->is_source, false, memory_order_relaxed);
         return orphan;
     }
@@ -297,10 +278,7 @@ struct wr_producer *wr_producers_attach(struct wr_producers *producers)
 struct wr_error *wr_producers_error(struct wr_producers *producers)
 {
     struct wr_producer *producer = wr_producer_mine;
-    bool is_busy = atomic_load_explicit(&producer->busy, memory_order_relaxed);
-    /* cold and busy: the rest of a call that a fork interrupted, which still uses the ring */
-    bool attaches = !producer->home || (wr_producer_is_cold(producer) && !is_busy);
-    if (attaches && !(producer = wr_producers_attach(producers)))
+    if (!producer->home && !(producer = wr_producers_attach(producers)))
         return NULL;
     return producer->shared ? NULL : &producer->error;
 }
@@ -419,15 +397,12 @@ void wr_producers_after_fork(struct wr_producers *producers, const struct wr_pro
     uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++)
         if (!wr_producer_is_cold(producers->all[i])) /* the kernel does not know MADV_WIPEONFORK */
-            wipe(producers->all[i]);
+            *producers->all[i] = (struct wr_producer){0};
     if (forker)
         orphan_cold(producers, forker);
     struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_relaxed);
-    if (shared) {
-        wipe(shared);
-        /* signals are blocked in a call that uses it, so a signal handler that forks interrupts none */
-        atomic_store_explicit(&shared->busy, 0, memory_order_relaxed);
-    }
+    if (shared && !wr_producer_is_cold(shared))
+        *shared = (struct wr_producer){0};
     count_early(producers);
 }
 
@@ -436,19 +411,6 @@ void wr_producers_forked(struct wr_producers *producers)
     disown_mine();
     for (size_t i = 0; producers->refused_kept && i < WEIR_REFUSED_MAX; i++)
         atomic_store_explicit(&producers->refused[i], 0, memory_order_relaxed);
-}
-
-/* The journal's mappings do not exist in the child. Without memory nothing can be done here: the interrupted
- * call faults. */
-void wr_producer_mend_interrupted(void)
-{
-    struct wr_producer *producer = wr_producer_mine;
-    if (has_none(producer) || !atomic_load_explicit(&producer->busy, memory_order_relaxed) ||
-        !is_in_journal(producer))
-        return;
-    uintptr_t block = (uintptr_t)wr_ring_block(&producer->ring), start = block / PAGE * PAGE;
-    (void)!mmap((void *)start, block + BLOCK_BYTES - start, PROT_READ | PROT_WRITE,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 }
 
 /* ---- Shutdown -------------------------------------------------------------------------------- */
@@ -461,11 +423,9 @@ static void close_one(struct wr_producer *producer)
         ;
 }
 
-/* A cold producer that is busy belongs to a call that a fork interrupted: its thread is the parent's, or its
- * value is. */
 static bool wait_until_settled(const struct wr_producer *producer, int64_t deadline_ns)
 {
-    while (!wr_producer_is_cold(producer) && atomic_load(&producer->busy) == WR_PRODUCER_WRITING) {
+    while (atomic_load(&producer->busy) == WR_PRODUCER_WRITING) {
         if (wr_clock_monotonic_ns() >= deadline_ns)
             return false;
         nanosleep(&(struct timespec){.tv_nsec = 50 * WR_NS_PER_US}, NULL);

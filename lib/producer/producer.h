@@ -1,10 +1,10 @@
 /* producer: what each thread that adds values has: a ring, a cache of the names it uses, counters, and a few
  * fields that other threads use.
  *
- * Most of a producer is on pages of its own that are zero in a forked child (MADV_WIPEONFORK): state is 0
- * there, which sends the next call to the slow path. It is never freed: when its thread ends, another thread
- * adopts it with what its ring still contains, so the number of producers follows the peak number of threads.
- * Beyond WR_PRODUCERS_MOST threads share one.
+ * A producer is on pages of its own that are zero in a forked child (MADV_WIPEONFORK): state is 0 there, which
+ * sends the next call to the slow path. It is never freed: when its thread ends, another thread adopts it with
+ * what its ring still contains, so the number of producers follows the peak number of threads. Beyond
+ * WR_PRODUCERS_MOST threads share one.
  *
  * The thread that forked still refers to its producer in the child, so no other thread may adopt that one. */
 #ifndef WR_PRODUCER_H
@@ -46,21 +46,17 @@ enum {
     WR_PRODUCERS_MOST = 1024
 };
 
-/* The first part, up to the ring's slots and size, is kept in a forked child; the rest is wiped there. Kept is
- * what a call uses without looking at `state` again: a signal handler may fork while it interrupts a call of
- * its thread, and return in the child too. That call then ends on memory of its own, and its value is the
- * parent's; the next one finds state 0. */
+/* All zeros: COLD, in a forked child. */
 struct wr_producer {
-    /* kept */
     WR_ALIGNED_LINE _Atomic uint32_t busy; /* enum wr_producer_busy */
     bool shared;                           /* several threads use it, holding `sharing` */
     struct wr_producers *home;
     struct wr_name_cache_l2 cache_l2; /* of names that the cache has no entry for */
     struct wr_cache cache;            /* of names */
 
-    struct wr_ring ring; /* its first line is kept: the slots and their number */
+    struct wr_ring ring;
 
-    /* wiped; read by each call, written by the thread itself, and by others to close it */
+    /* read by each call, written by the thread itself, and by others to close it */
     WR_ALIGNED_LINE _Atomic uint32_t state; /* enum wr_producer_state */
     bool own;                               /* the thread is one of weir's own and never waits */
     _Atomic bool is_source;                 /* the thread adds what a source reads: see wr_gate_hold */
@@ -75,8 +71,6 @@ struct wr_producer {
     struct wr_ticket_state ticket;   /* of a synchronous call */
     struct wr_error error;           /* the thread's last error */
 };
-
-enum { WR_PRODUCER_KEPT = offsetof(struct wr_producer, ring) + offsetof(struct wr_ring, tail) };
 
 /* Whether it is not initialised in this process. */
 static inline bool wr_producer_is_cold(const struct wr_producer *producer)
@@ -121,10 +115,6 @@ void wr_producers_after_fork(struct wr_producers *producers, const struct wr_pro
 /* In a forked child, by its only thread: as wr_producers_after_fork, what cannot wait until weir is used. Safe
  * in signal handlers. */
 void wr_producers_forked(struct wr_producers *producers);
-
-/* In a forked child, by its only thread: replaces memory that only the parent has, if the fork interrupted a
- * call of this thread, which may still write there. Safe in signal handlers. */
-void wr_producer_mend_interrupted(void);
 
 /* Gives the calling thread a producer: its own wiped one, an orphan, a new one, or the shared one. Blocks
  * signals meanwhile. Returns NULL if out of memory, or if the thread is ending. */

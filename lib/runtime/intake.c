@@ -147,21 +147,7 @@ void wr_intake_leave(struct wr_intake_call *call)
         leave_shared(call);
 }
 
-/* ---- Forks in the middle of a call ------------------------------------------------------------
- *
- * A signal handler may fork while it interrupts a call, and return in the child too. There the call ends on a
- * producer that is cold, without any use of the parent's engine: whether it is cold is checked with signals
- * blocked, before each use of the engine. */
-
-static bool is_forked(const struct wr_intake_call *call)
-{
-    return wr_producer_is_cold(call->producer);
-}
-
-static int refuse_forked(uint64_t count)
-{
-    return wr_intake_refuse(WEIR_REFUSED_BUSY, count, "a signal handler forked while it interrupted weir");
-}
+/* ---- The engine ------------------------------------------------------------------------------- */
 
 /* What leave_engine restores. */
 struct mask {
@@ -175,16 +161,11 @@ static void leave_engine(const struct mask *mask)
     wr_cancel_restore(&mask->cancel);
 }
 
-/* Blocks signals, and cancellation: a thread that ended inside the engine would leave its locks taken. Returns
- * whether the engine may be used until leave_engine. */
-static bool enter_engine(const struct wr_intake_call *call, struct mask *mask)
+/* Blocks signals, and cancellation: a thread that ended inside the engine would leave its locks taken. */
+static void enter_engine(struct mask *mask)
 {
     mask->cancel = wr_cancel_disable();
     wr_signals_block(&mask->signals);
-    if (!is_forked(call))
-        return true;
-    leave_engine(mask);
-    return false;
 }
 
 enum { WAIT_MS = 100, NO_ROUND_WAITS = 8 };
@@ -201,22 +182,18 @@ static bool is_closed(const struct wr_intake_call *call)
     return atomic_load(&call->producer->state) == WR_PRODUCER_CLOSED;
 }
 
-/* Whether the call has to end: weir was shut down, or this is a child now. Returns 0, or the error to return.
- */
+/* Whether the call has to end, as weir was shut down. Returns 0, or the error to return. */
 static int check_state(const struct wr_intake_call *call)
 {
-    if (is_forked(call))
-        return refuse_forked(call->samples);
     return is_closed(call) ? refuse_closed(call->samples) : 0;
 }
 
-/* The group's first value in this process. May load plugins, or wait for the thread that does. Signals are
- * blocked: see is_forked. The caller then checks the state. */
+/* The group's first value in this process. May load plugins, or wait for the thread that does. The
+ * caller then checks the state. */
 static enum wr_warmth warm(struct wr_intake_call *call)
 {
     struct mask mask;
-    if (!enter_engine(call, &mask))
-        return WR_WARMTH_WARM;
+    enter_engine(&mask);
     begin_waiting(call->producer);
     enum wr_warmth warmth = wr_configure_warm(call->runtime, call->group, true);
     end_waiting(call->producer);
@@ -243,8 +220,7 @@ static int ensure_rounds(struct wr_intake_call *call)
     }
     if (++call->waits >= NO_ROUND_WAITS && now_ns - call->last_round_ns >= engine->limits.no_round_ns)
         return wr_intake_refuse(WEIR_REFUSED_BUSY, call->samples, "the dispatcher is stuck");
-    if (!enter_engine(call, &mask))
-        return 0;
+    enter_engine(&mask);
     wr_dispatcher_help(dispatcher, now_ns + WAIT_MS * WR_NS_PER_MS);
     leave_engine(&mask);
     return 0;
@@ -311,8 +287,7 @@ static void run_round_if_needed(const struct wr_intake_call *call)
     int64_t next_ns;
     if (!call->producer->own && atomic_load(&dispatcher->running))
         return;
-    if (!enter_engine(call, &mask))
-        return;
+    enter_engine(&mask);
     wr_dispatcher_visit(dispatcher);
     if (call->producer->own || !wr_dispatcher_start(dispatcher))
         wr_dispatcher_round(dispatcher, &next_ns);
@@ -353,8 +328,7 @@ static int find_room(struct wr_intake_call *call)
 static void move_ring(const struct wr_intake_call *call)
 {
     struct mask mask;
-    if (!enter_engine(call, &mask))
-        return;
+    enter_engine(&mask);
     wr_dispatcher_renew(dispatcher_of(call), call->producer);
     leave_engine(&mask);
 }
@@ -417,35 +391,29 @@ void wr_intake_wake_dispatcher(struct wr_producer *producer)
 
 /* ---- Synchronous calls ----------------------------------------------------------------------- */
 
-/* Returns false if this is a child now. */
-static bool read_progress(const struct wr_intake_call *call, struct wr_engine_progress *progress)
+static struct wr_engine_progress read_progress(const struct wr_intake_call *call)
 {
     struct mask mask;
-    if (!enter_engine(call, &mask))
-        return false;
-    *progress = wr_engine_sync_progress(wr_runtime_engine(call->runtime), call->group);
+    enter_engine(&mask);
+    struct wr_engine_progress progress = wr_engine_sync_progress(wr_runtime_engine(call->runtime), call->group);
     leave_engine(&mask);
-    return true;
+    return progress;
 }
 
 /* Waits while the handlers make progress; a call fails after block_timeout without any. */
 static int wait_for_handlers(const struct wr_intake_call *call, struct wr_ticket ticket)
 {
-    struct wr_engine_progress before, now;
     int result;
     if (wr_ticket_wait(ticket, 0, &result))
-        return is_forked(call) ? WEIR_ERR_BUSY : result;
-    if (!read_progress(call, &before))
-        return WEIR_ERR_BUSY;
-    for (;;) {
-        if (wr_ticket_wait(ticket, wr_clock_monotonic_ns() + before.timeout_ns, &result))
-            return is_forked(call) ? WEIR_ERR_BUSY : result;
-        if (!read_progress(call, &now))
-            return WEIR_ERR_BUSY;
+        return result;
+    struct wr_engine_progress before = read_progress(call), now;
+    while (!wr_ticket_wait(ticket, wr_clock_monotonic_ns() + before.timeout_ns, &result)) {
+        now = read_progress(call);
         if (is_closed(call) || now.settled == before.settled)
             return WEIR_ERR_TIMEOUT;
         before = now;
     }
+    return result;
 }
 
 static int set_error(const struct wr_intake_call *call, int result)
@@ -467,8 +435,7 @@ static bool deliver_now(const struct wr_intake_call *call, uint64_t from, uint64
 {
     struct wr_lane_now now = {0};
     struct mask mask;
-    if (!enter_engine(call, &mask))
-        return false;
+    enter_engine(&mask);
     bool taken =
         !is_closed(call) && wr_dispatcher_take_now(dispatcher_of(call), call->producer, from, position, &now);
     if (now.lane)
@@ -503,10 +470,7 @@ int wr_intake_finish(struct wr_intake_call *call, uint64_t position)
     else
         publish(call, position);
     int result = sync ? wait_for_handlers(call, ticket) : 0;
-    bool forked = is_forked(call);
     wr_intake_leave(call);
-    if (result && forked)
-        return refuse_forked(call->samples);
     return set_error(call, result);
 }
 

@@ -18,7 +18,7 @@ int wr_try_add_refuse(enum weir_refusal why)
 
 /* ---- What the call would have to do otherwise ------------------------------------------------- */
 
-/* No producer, one that a fork has wiped, the rest of an interrupted call, or one that needs a lock. */
+/* No producer, one that a fork has wiped, one that the interrupted call uses, or one that needs a lock. */
 static bool is_usable(const struct wr_producer *producer)
 {
     return producer->home && !wr_producer_is_cold(producer) && !wr_fast_add_is_busy(producer) &&

@@ -9,7 +9,7 @@
 
 enum { LONGEST = 40, PAGE = 4096 };
 
-static struct wr_cache cache;
+static struct wr_cache cache = {.open = true};
 static struct weir_stream stream, other;
 
 /* A series as the registry would create it. */
@@ -138,7 +138,7 @@ Test(cache, a_closed_cache_stores_nothing)
 {
     static const char name[] = "latency";
     struct weir_metric *metric = make(name);
-    cache.closed = true;
+    cache.open = false;
     put(metric, name);
     cr_assert_null(find(name));
     free(metric);

@@ -226,7 +226,7 @@ Test(producer, threads_beyond_the_limit_share_one_ring)
     struct wr_producer *shared = wr_producers_attach(&producers);
     cr_assert(shared->shared);
     cr_assert_eq(shared->state, WR_PRODUCER_CAREFUL);
-    cr_assert(shared->cache.closed);
+    cr_assert_not(shared->cache.open);
     cr_assert_eq(on_thread(attach, NULL), shared);
     cr_assert_eq(producers.orphan_count, 0, "the shared ring is not an orphan");
     cr_assert_eq(producers.count, WR_PRODUCERS_MOST);
