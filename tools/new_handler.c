@@ -8,7 +8,6 @@
 
 #include "common/command.h"
 #include "handler/plugin.h"
-#include "source/source_type.h"
 #include "text/buffer.h"
 #include "text/error.h"
 
@@ -105,19 +104,13 @@ static int make_folder(const struct project *project)
 /* A plugin hides one of the same name that is found later, which is rarely intended. */
 static bool is_taken(const struct project *project)
 {
-    static struct wr_source_types sources;
     struct wr_error error = {0};
-    const char *name = project->name, *path = NULL;
-    const struct wr_source_type *source =
-        project->is_source ? wr_source_types_find(&sources, command_plugins(), name, NULL, &error) : NULL;
-    const struct wr_type *handler =
-        project->is_source ? NULL : wr_plugins_find(command_plugins(), name, NULL, &error);
-    if (source || handler)
-        path = source ? source->path : handler->path;
-    if (source || handler)
-        command_fail("\"%s\": a %s type of this name exists already (%s)", name,
-                     project->is_source ? "source" : "handler", path ? path : "built in");
-    return source || handler;
+    const struct wr_plugins_kind *kind = project->is_source ? &wr_plugins_sources : &wr_plugins_handlers;
+    const struct wr_type *type = wr_plugins_find(command_plugins(), kind, project->name, NULL, &error);
+    if (type)
+        command_fail("\"%s\": a %s of this name exists already (%s)", project->name, kind->noun,
+                     type->path ? type->path : "built in");
+    return type;
 }
 
 static int make(const struct command *command, struct project *project)

@@ -64,6 +64,7 @@ enum weir_error {
 typedef struct weir_stream weir_stream; /* a handle for adding values to one group; never freed */
 typedef struct weir_metric weir_metric; /* a handle for one name of a stream; never freed */
 struct weir_handler_type;               /* <weir/handler.h> */
+struct weir_source_type;                /* <weir/source.h> */
 
 /* One value of an event; see weir_emit. This struct never changes. */
 typedef struct weir_value {
@@ -225,11 +226,12 @@ WEIR_API int weir_configure_text(const char *json, size_t length);
  * from the main loop, not from the signal handler. */
 WEIR_API int weir_reload(void);
 
-/* Registers a handler type that is part of the program instead of a plugin. Type and context are borrowed and
- * must stay valid until the process ends. The type's handlers find the context in host->context. A registered
- * type takes precedence over a plugin of the same name. WEIR_ERR_PLUGIN: the type breaks the contract, or its
- * name is registered already. */
+/* Register a handler or source type that is part of the program instead of a plugin. Type and context are
+ * borrowed and must stay valid until the process ends. The type's handlers or sources find the context in
+ * host->context. A registered type takes precedence over a plugin of the same name. WEIR_ERR_PLUGIN: the type
+ * breaks the contract, or its name is registered already. */
 WEIR_API int weir_register_handler_type(const struct weir_handler_type *type, void *context);
+WEIR_API int weir_register_source_type(const struct weir_source_type *type, void *context);
 
 /* ---- Delivery -------------------------------------------------------------------------------- */
 

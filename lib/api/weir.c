@@ -401,14 +401,24 @@ int weir_reload(void)
     return wr_configure_reload(runtime, false, &error) ? fail(runtime, &error) : 0;
 }
 
-int weir_register_handler_type(const struct weir_handler_type *type, void *context)
+static int register_type(const struct wr_plugins_kind *kind, const void *type, void *context)
 {
     WR_CANCEL_DISABLED;
     struct wr_runtime *runtime = wr_runtime_get();
     struct wr_error error = {0};
     if (!runtime)
         return WEIR_ERR_MEMORY;
-    return wr_plugins_register(&runtime->plugins, type, context, &error) ? fail(runtime, &error) : 0;
+    return wr_plugins_register(&runtime->plugins, kind, type, context, &error) ? fail(runtime, &error) : 0;
+}
+
+int weir_register_handler_type(const struct weir_handler_type *type, void *context)
+{
+    return register_type(&wr_plugins_handlers, type, context);
+}
+
+int weir_register_source_type(const struct weir_source_type *type, void *context)
+{
+    return register_type(&wr_plugins_sources, type, context);
 }
 
 /* ---- Delivery -------------------------------------------------------------------------------- */

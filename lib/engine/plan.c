@@ -115,7 +115,8 @@ static bool add_described(struct planner *p, const struct wr_config_handler *han
     struct wr_error problem = {0};
     if (!handler->type)
         return hide(p, handler->name);
-    struct wr_type *type = wr_plugins_find(p->site->plugins, handler->type, handler->plugin, &problem);
+    struct wr_type *type =
+        wr_plugins_find(p->site->plugins, &wr_plugins_handlers, handler->type, handler->plugin, &problem);
     if (!type && is_optional(p, handler) &&
         !wr_plugins_is_installed(p->site->plugins, handler->type, handler->plugin))
         return skip(p, handler, &problem);
@@ -165,7 +166,7 @@ static bool add_named(struct planner *p, const struct wr_config_route *route, si
     struct wr_error problem = {0};
     if (strcmp(name, "inherit") == 0 || wr_plan_find(p->plan, name) || wr_name_index_has(&p->skipped, name))
         return true;
-    struct wr_type *type = wr_plugins_find(p->site->plugins, name, NULL, &problem);
+    struct wr_type *type = wr_plugins_find(p->site->plugins, &wr_plugins_handlers, name, NULL, &problem);
     if (!type && !p->site->in_child)
         return refuse_item(p, route, item, &problem);
     return add_handler(p, name, type, &(struct wr_plan_item){route, item});

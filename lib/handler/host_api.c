@@ -377,9 +377,10 @@ void wr_host_api_init(struct wr_host_api *host, const char *name, const struct w
 {
     host->shown = (weir_host){
         .size = sizeof(weir_host),
-        .abi = WEIR_ABI,
+        .abi = type->kind->abi,
         .name = name,
-        .type = type->given,
+        .type = type->kind == &wr_plugins_handlers ? type->given : NULL,
+        .source_type = type->kind == &wr_plugins_sources ? type->given : NULL,
         .context = type->context,
         .log = host_log,
         .refuse = host_refuse,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "handler/prepare.h"
 #include "text/buffer.h"
 #include "text/error.h"
 #include "format/format.h"
@@ -522,31 +523,11 @@ struct wr_instance *wr_instance_new(struct wr_type *type, const struct wr_config
     return instance;
 }
 
-static bool call_prepare(const struct wr_instance *instance, struct wr_error *error)
-{
-    const struct wr_type *type = instance->type;
-    struct wr_host_api host = {.log = instance->host.log, .refusal = error, .node = instance->host.node};
-    wr_host_api_init(&host, type->is.name, type);
-    struct wr_thread_state thread_state = wr_thread_state_save();
-    bool prepared = type->is.prepare(&host.shown);
-    const char *breach = wr_thread_state_restore(&thread_state);
-    if (breach && host.log)
-        wr_log_write(host.log, WEIR_LOG_ERROR, "%s: the handler type is at fault: %s", type->is.name, breach);
-    if (!prepared && !error->code)
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s: the handler type \"%s\" cannot be used; it gave no reason",
-                     instance->host.shown.name, type->is.name);
-    return prepared;
-}
-
 bool wr_instance_prepare(struct wr_instance *instance, struct wr_error *error)
 {
-    struct wr_type *type = instance->type;
     *error = (struct wr_error){0};
-    if (!wr_plugins_begin_prepare(type->home, type))
-        return true;
-    bool prepared = call_prepare(instance, error);
-    wr_plugins_end_prepare(type->home, type, prepared);
-    return prepared;
+    return wr_prepare(instance->type, instance->host.shown.name, instance->host.node, instance->host.log,
+                      error);
 }
 
 bool wr_instance_create(struct wr_instance *instance, struct wr_error *error)

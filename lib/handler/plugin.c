@@ -27,11 +27,18 @@ enum {
     DEFAULT_KINDS = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT
 };
 
-const struct wr_plugins_kind wr_plugins_handlers = {"handler type", ".so", "weir_handler_type_at"};
-const struct wr_plugins_kind wr_plugins_sources = {"source type", ".source.so", "weir_source_type_at"};
-
-/* The entry point's type, by which a plugin offers its handler types. */
-typedef const weir_handler_type *type_at(uint32_t index);
+/* What a handler type and a source type have in common has the same place in both. */
+#define SAME_PLACE(field)                                                                                      \
+    _Static_assert(offsetof(weir_handler_type, field) == offsetof(weir_source_type, field), #field)
+SAME_PLACE(size);
+SAME_PLACE(abi);
+SAME_PLACE(flags);
+SAME_PLACE(name);
+SAME_PLACE(summary);
+SAME_PLACE(options);
+SAME_PLACE(option_row_size);
+SAME_PLACE(options_size);
+SAME_PLACE(defaults);
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
@@ -44,17 +51,19 @@ bool wr_plugins_is_type_name(const char *name)
 
 /* ---- Checking a type ------------------------------------------------------------------------- */
 
-static bool check_head(const weir_handler_type *type, const char *where, struct wr_error *error)
+static bool check_head(const struct wr_plugins_kind *kind, const void *given, const char *where,
+                       struct wr_error *error)
 {
+    const weir_handler_type *type = given; /* or a source type */
     /* nothing but size and abi may be read before the numbers are known to be equal */
-    if (type->abi != WEIR_ABI) {
-        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: made for ABI %u, but this weir has ABI %u", where, type->abi,
-                     WEIR_ABI);
+    if (type->abi != kind->abi) {
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: made for %s %u, but this weir has %s %u", where, kind->number,
+                     type->abi, kind->number, kind->abi);
         return false;
     }
-    if (!WEIR_HAS(type, destroy)) { /* the last of the required fields */
-        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: its handler type is %zu bytes long; at least %zu are needed",
-                     where, type->size, offsetof(weir_handler_type, destroy) + sizeof type->destroy);
+    if (type->size < kind->least) {
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: its %s is %zu bytes long; at least %zu are needed", where,
+                     kind->noun, type->size, kind->least);
         return false;
     }
     if (!type->name || !wr_plugins_is_type_name(type->name)) {
@@ -81,66 +90,86 @@ static const weir_option *find_clash(const struct wr_options_table *table)
     return NULL;
 }
 
-static bool check_body(const struct wr_type *type, const char *where, struct wr_error *error)
+bool wr_plugins_check_type(const struct wr_type *type, const char *missing, const char *where,
+                           struct wr_error *error)
 {
     const weir_handler_type *is = &type->is;
-    const char *missing = !is->summary   ? "summary"
-                          : !is->create  ? "create"
-                          : !is->emit    ? "emit"
-                          : !is->destroy ? "destroy"
-                                         : NULL;
-    if (missing) {
-        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: handler type \"%s\" has no %s", where, is->name, missing);
-        return false;
-    }
-    if (is->options && !WR_HAS_FIELD(weir_option, is->option_row_size, offset)) {
+    const char *noun = type->kind->noun;
+    if (!is->summary)
+        missing = "summary";
+    if (missing)
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: %s \"%s\" has no %s", where, noun, is->name, missing);
+    else if (is->options && !WR_HAS_FIELD(weir_option, is->option_row_size, offset))
         wr_error_set(error, WEIR_ERR_PLUGIN,
-                     "%s: handler type \"%s\": its options' rows are %zu bytes long; %zu are needed", where,
+                     "%s: %s \"%s\": its options' rows are %zu bytes long; %zu are needed", where, noun,
                      is->name, is->option_row_size, offsetof(weir_option, offset) + sizeof is->options->offset);
-        return false;
-    }
-    if (!wr_options_check_table(&type->options, error)) {
-        wr_error_prefix(error, "%s: handler type \"%s\": ", where, is->name);
-        return false;
-    }
-    const weir_option *clash = find_clash(&type->options);
+    else if (!wr_options_check_table(&type->options, error))
+        wr_error_prefix(error, "%s: %s \"%s\": ", where, noun, is->name);
+    else
+        return true;
+    return false;
+}
+
+bool wr_plugins_check_clash(const struct wr_type *type, const weir_option *clash, const char *whose,
+                            const char *where, struct wr_error *error)
+{
     if (clash)
-        wr_error_set(error, WEIR_ERR_PLUGIN,
-                     "%s: handler type \"%s\": option \"%s\": the name is reserved for all handlers", where,
-                     is->name, clash->name);
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: %s \"%s\": option \"%s\": the name is reserved for %s", where,
+                     type->kind->noun, type->is.name, clash->name, whose);
     return !clash;
 }
 
-static void fill_type(struct wr_type *type, const weir_handler_type *given)
+static bool finish_handler(struct wr_type *type, const char *where, struct wr_error *error)
 {
     weir_handler_type *is = &type->is;
-    memcpy(is, given, given->size < sizeof *is ? given->size : sizeof *is);
+    const char *missing = !is->create ? "create" : !is->emit ? "emit" : !is->destroy ? "destroy" : NULL;
     if (!is->kinds)
         is->kinds = DEFAULT_KINDS; /* not "all": a kind that is added later is withheld */
-    type->given = given;
-    type->options = (struct wr_options_table){is->options, is->option_row_size, is->options_size};
+    return wr_plugins_check_type(type, missing, where, error) &&
+           wr_plugins_check_clash(type, find_clash(&type->options), "all handlers", where, error) &&
+           (wr_common_options_of_type(&type->options, &type->common_options) ||
+            wr_error_no_memory(error, where));
 }
 
+static const void *handler_at(void *entry, uint32_t index)
+{
+    return ((const weir_handler_type *(*)(uint32_t))(uintptr_t)entry)(index);
+}
+
+const struct wr_plugins_kind wr_plugins_handlers = {
+    .noun = "handler type",
+    .suffix = ".so",
+    .entry = "weir_handler_type_at",
+    .number = "ABI",
+    .abi = WEIR_ABI,
+    .least = offsetof(weir_handler_type, destroy) + sizeof((weir_handler_type *)0)->destroy,
+    .bytes = sizeof(weir_handler_type),
+    .offered = handler_at,
+    .finish = finish_handler,
+};
+
 /* Makes the core's own copy. Returns NULL with the error set. */
-static struct wr_type *adopt(struct wr_plugins *plugins, const weir_handler_type *given, const char *path,
-                             struct wr_error *error)
+static struct wr_type *adopt(struct wr_plugins *plugins, const struct wr_plugins_kind *kind, const void *given,
+                             const char *path, struct wr_error *error)
 {
     const char *where = path ? path : "registered type";
-    if (!check_head(given, where, error))
+    if (!check_head(kind, given, where, error))
         return NULL;
+    size_t size = *(const size_t *)given;
     struct wr_type *type = calloc(1, sizeof *type);
     char *path_copy = path ? strdup(path) : NULL;
     if (!type || (path && !path_copy)) {
         wr_error_no_memory(error, where);
     } else {
-        fill_type(type, given);
+        memcpy(&type->is, given, size < kind->bytes ? size : kind->bytes);
+        type->kind = kind;
+        type->given = given;
         type->path = path_copy;
         type->home = plugins;
-        if (check_body(type, where, error)) {
-            if (wr_common_options_of_type(&type->options, &type->common_options))
-                return type;
-            wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", where);
-        }
+        type->options =
+            (struct wr_options_table){type->is.options, type->is.option_row_size, type->is.options_size};
+        if (kind->finish(type, where, error))
+            return type;
     }
     free(path_copy);
     free(type);
@@ -155,19 +184,22 @@ static bool is_from(const struct wr_type *type, const char *path)
 }
 
 /* A registered type takes precedence over a loaded one. */
-static struct wr_type *find_known(const struct wr_plugins *plugins, const char *name, const char *path)
+static struct wr_type *find_known(const struct wr_plugins *plugins, const struct wr_plugins_kind *kind,
+                                  const char *name, const char *path)
 {
     struct wr_type *found = NULL;
     for (struct wr_type *type = plugins->types; type; type = type->next)
-        if (strcmp(type->is.name, name) == 0 && is_from(type, path) && (!found || type->registered))
+        if (type->kind == kind && strcmp(type->is.name, name) == 0 && is_from(type, path) &&
+            (!found || type->registered))
             found = type;
     return found;
 }
 
-static struct wr_type *find_known_locked(struct wr_plugins *plugins, const char *name, const char *path)
+static struct wr_type *find_known_locked(struct wr_plugins *plugins, const struct wr_plugins_kind *kind,
+                                         const char *name, const char *path)
 {
     wr_lock_enter(&plugins->lock);
-    struct wr_type *type = find_known(plugins, name, path);
+    struct wr_type *type = find_known(plugins, kind, name, path);
     wr_lock_leave(&plugins->lock);
     return type;
 }
@@ -177,7 +209,7 @@ static struct wr_type *find_known_locked(struct wr_plugins *plugins, const char 
 static void insert(struct wr_plugins *plugins, struct wr_type *type)
 {
     wr_lock_enter(&plugins->lock);
-    const struct wr_type *known = find_known(plugins, type->is.name, type->path);
+    const struct wr_type *known = find_known(plugins, type->kind, type->is.name, type->path);
     bool same_place =
         known && known->registered == type->registered && (!known->path == !type->path || !type->path);
     if (!same_place) {
@@ -193,15 +225,15 @@ static void insert(struct wr_plugins *plugins, struct wr_type *type)
     }
 }
 
-/* Inserts the types that an entry point returns; only: the name of the one to insert, NULL: all. */
-static bool insert_all(struct wr_plugins *plugins, type_at *entry, const char *path, const char *only,
-                       struct wr_error *error)
+/* Inserts the types that an entry point offers; only: the name of the one to insert, NULL: all. */
+static bool insert_all(struct wr_plugins *plugins, const struct wr_plugins_kind *kind, void *entry,
+                       const char *path, const char *only, struct wr_error *error)
 {
-    const weir_handler_type *given;
-    for (uint32_t i = 0; i < MOST_TYPES && (given = entry(i)); i++) {
+    const weir_handler_type *given; /* or a source type */
+    for (uint32_t i = 0; i < MOST_TYPES && (given = kind->offered(entry, i)); i++) {
         if (only && strcmp(given->name, only) != 0)
             continue;
-        struct wr_type *type = adopt(plugins, given, path, error);
+        struct wr_type *type = adopt(plugins, kind, given, path, error);
         if (!type)
             return false;
         insert(plugins, type);
@@ -209,15 +241,15 @@ static bool insert_all(struct wr_plugins *plugins, type_at *entry, const char *p
     return true;
 }
 
-int wr_plugins_register(struct wr_plugins *plugins, const weir_handler_type *given, void *context,
-                        struct wr_error *error)
+int wr_plugins_register(struct wr_plugins *plugins, const struct wr_plugins_kind *kind, const void *given,
+                        void *context, struct wr_error *error)
 {
     if (!given)
-        return wr_error_set(error, WEIR_ERR_ARGUMENT, "weir_register_handler_type: the type is NULL");
-    struct wr_type *type = adopt(plugins, given, NULL, error);
+        return wr_error_set(error, WEIR_ERR_ARGUMENT, "the %s is NULL", kind->noun);
+    struct wr_type *type = adopt(plugins, kind, given, NULL, error);
     if (!type)
         return error->code;
-    const struct wr_type *known = find_known_locked(plugins, type->is.name, NULL);
+    const struct wr_type *known = find_known_locked(plugins, kind, type->is.name, NULL);
     if (known && known->registered) {
         int code = wr_error_set(error, WEIR_ERR_PLUGIN,
                                 "registered type \"%s\": this name is registered already", type->is.name);
@@ -230,10 +262,13 @@ int wr_plugins_register(struct wr_plugins *plugins, const weir_handler_type *giv
     return 0;
 }
 
-struct wr_type *wr_plugins_next(struct wr_plugins *plugins, const struct wr_type *type)
+struct wr_type *wr_plugins_next(struct wr_plugins *plugins, const struct wr_plugins_kind *kind,
+                                const struct wr_type *type)
 {
     wr_lock_enter(&plugins->lock);
     struct wr_type *next = type ? type->next : plugins->types;
+    while (next && next->kind != kind)
+        next = next->next;
     wr_lock_leave(&plugins->lock);
     return next;
 }
@@ -264,7 +299,8 @@ bool wr_plugins_begin_prepare(struct wr_plugins *plugins, struct wr_type *type)
     wr_lock_enter(&plugins->lock);
     while (plugins->held || type->preparing)
         wr_condition_wait(&plugins->change, &plugins->lock, WR_NEVER);
-    bool needed = type->is.prepare && !type->prepared;
+    bool has_one = type->kind == &wr_plugins_handlers ? type->is.prepare : type->source.prepare;
+    bool needed = has_one && !type->prepared;
     if (needed) {
         type->preparing = true;
         plugins->foreign++;
@@ -305,7 +341,8 @@ void wr_plugins_let_go(struct wr_plugins *plugins)
 
 void wr_plugins_mark_interrupted(struct wr_type *type)
 {
-    if (!(type->is.flags & WEIR_TYPE_SHARES_NOTHING))
+    bool shares_nothing = type->kind == &wr_plugins_handlers && type->is.flags & WEIR_TYPE_SHARES_NOTHING;
+    if (!shares_nothing)
         atomic_store(&type->fork_unsafe, true);
 }
 
@@ -328,7 +365,7 @@ void wr_plugins_after_fork(struct wr_plugins *plugins)
     plugins->held = false;
     for (struct wr_type *type = plugins->types; type; type = type->next) {
         type->busy = 0;
-        type->preparing = false;
+        type->preparing = type->is_stuck = false;
     }
 }
 
@@ -407,22 +444,24 @@ void *wr_plugins_open(struct wr_plugins *plugins, const struct wr_plugins_kind *
     return entry;
 }
 
-bool wr_plugins_load(struct wr_plugins *plugins, const char *path, struct wr_error *error)
+bool wr_plugins_load(struct wr_plugins *plugins, const struct wr_plugins_kind *kind, const char *path,
+                     struct wr_error *error)
 {
-    type_at *entry = (type_at *)(uintptr_t)wr_plugins_open(plugins, &wr_plugins_handlers, path, error);
+    void *entry = wr_plugins_open(plugins, kind, path, error);
     if (!entry)
         return false;
     wr_plugins_enter(plugins, NULL);
-    bool done = insert_all(plugins, entry, path, NULL, error);
+    bool done = insert_all(plugins, kind, entry, path, NULL, error);
     wr_plugins_leave(plugins, NULL);
     return done;
 }
 
 /* Only the type of that name, so that no other built-in type takes the place of a plugin. */
-static bool load_built_in(struct wr_plugins *plugins, const char *name, struct wr_error *error)
+static bool load_built_in(struct wr_plugins *plugins, const struct wr_plugins_kind *kind, const char *name,
+                          struct wr_error *error)
 {
-    for (size_t i = 0; wr_builtin_types[i]; i++)
-        if (!insert_all(plugins, wr_builtin_types[i], NULL, name, error))
+    for (size_t i = 0; kind == &wr_plugins_handlers && wr_builtin_types[i]; i++)
+        if (!insert_all(plugins, kind, (void *)(uintptr_t)wr_builtin_types[i], NULL, name, error))
             return false;
     return true;
 }
@@ -504,36 +543,30 @@ static bool collect_names(void *ctx, const char *folder)
     return true;
 }
 
-void wr_plugins_suggest(struct wr_plugins *plugins, struct wr_suggest *suggest,
-                        struct wr_plugins_candidates *candidates)
+static void suggest_of(struct wr_plugins *plugins, const struct wr_plugins_kind *kind,
+                       struct wr_suggest *suggest, struct wr_plugins_candidates *candidates)
 {
-    struct collect collect = {wr_plugins_handlers.suffix, suggest, candidates};
+    struct collect collect = {kind->suffix, suggest, candidates};
     candidates->count = 0;
     walk_folders(plugins, collect_names, &collect);
-    for (const struct wr_type *type = wr_plugins_next(plugins, NULL); type;
-         type = wr_plugins_next(plugins, type))
+    for (const struct wr_type *type = wr_plugins_next(plugins, kind, NULL); type;
+         type = wr_plugins_next(plugins, kind, type))
         wr_suggest_try(suggest, type->is.name);
 }
 
-static const char *put_nearest(struct wr_plugins *plugins, const char *name, char *out, size_t room)
+void wr_plugins_suggest(struct wr_plugins *plugins, struct wr_suggest *suggest,
+                        struct wr_plugins_candidates *candidates)
+{
+    suggest_of(plugins, &wr_plugins_handlers, suggest, candidates);
+}
+
+static const char *put_nearest(struct wr_plugins *plugins, const struct wr_plugins_kind *kind, const char *name,
+                               char *out, size_t room)
 {
     struct wr_plugins_candidates candidates;
     struct wr_suggest suggest;
     wr_suggest_init(&suggest, name);
-    wr_plugins_suggest(plugins, &suggest, &candidates);
-    return wr_suggest_text(&suggest, out, room);
-}
-
-static const char *put_nearest_of(struct wr_plugins *plugins, const struct search *search, char *out,
-                                  size_t room)
-{
-    struct wr_plugins_candidates candidates = {.count = 0};
-    struct wr_suggest suggest;
-    struct collect collect = {search->kind->suffix, &suggest, &candidates};
-    if (search->kind == &wr_plugins_handlers)
-        return put_nearest(plugins, search->name, out, room);
-    wr_suggest_init(&suggest, search->name);
-    walk_folders(plugins, collect_names, &collect);
+    suggest_of(plugins, kind, &suggest, &candidates);
     return wr_suggest_text(&suggest, out, room);
 }
 
@@ -549,7 +582,7 @@ static void fail_search(struct wr_plugins *plugins, struct search *search, struc
     else
         wr_error_set(error, WEIR_ERR_PLUGIN, "\"%s\" is not an installed %s (looked in %s)%s", search->name,
                      search->kind->noun, tried ? tried : WEIR_PLUGINDIR,
-                     put_nearest_of(plugins, search, nearest, sizeof nearest));
+                     put_nearest(plugins, search->kind, search->name, nearest, sizeof nearest));
 }
 
 static void fini_search(struct search *search)
@@ -559,16 +592,24 @@ static void fini_search(struct search *search)
     wr_buffer_fini(&search->tried);
 }
 
+/* is_searched: by its name alone. */
+static bool check_name(struct wr_plugins *plugins, const struct wr_plugins_kind *kind, const char *name,
+                       bool is_searched, struct wr_error *error)
+{
+    char shown[SHOWN_ROOM], nearest[SHOWN_ROOM] = "";
+    if (wr_plugins_is_type_name(name))
+        return true;
+    if (is_searched)
+        put_nearest(plugins, kind, name, nearest, sizeof nearest);
+    wr_error_set(error, WEIR_ERR_PLUGIN, "%s is not a type's name; allowed: a-z, then a-z, 0-9 and _%s",
+                 wr_utf8_quote(shown, sizeof shown, name, strlen(name)), nearest);
+    return false;
+}
+
 char *wr_plugins_locate(struct wr_plugins *plugins, const struct wr_plugins_kind *kind, const char *name,
                         struct wr_error *error)
 {
-    char shown[SHOWN_ROOM];
     struct search search = {.kind = kind, .name = name};
-    if (!wr_plugins_is_type_name(name)) {
-        wr_error_set(error, WEIR_ERR_PLUGIN, "%s is not a type's name; allowed: a-z, then a-z, 0-9 and _",
-                     wr_utf8_quote(shown, sizeof shown, name, strlen(name)));
-        return NULL;
-    }
     walk_folders(plugins, look_into, &search);
     char *path = search.path;
     search.path = NULL;
@@ -578,44 +619,41 @@ char *wr_plugins_locate(struct wr_plugins *plugins, const struct wr_plugins_kind
     return path;
 }
 
-static struct wr_type *load_from(struct wr_plugins *plugins, const char *name, const char *path,
-                                 struct wr_error *error)
+static struct wr_type *load_from(struct wr_plugins *plugins, const struct wr_plugins_kind *kind,
+                                 const char *name, const char *path, struct wr_error *error)
 {
-    if (!wr_plugins_load(plugins, path, error))
+    if (!wr_plugins_load(plugins, kind, path, error))
         return NULL;
-    struct wr_type *type = find_known_locked(plugins, name, path);
+    struct wr_type *type = find_known_locked(plugins, kind, name, path);
     if (!type)
-        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: it has no handler type \"%s\"", path, name);
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: it has no %s \"%s\"", path, kind->noun, name);
     return type;
 }
 
-static struct wr_type *search_for(struct wr_plugins *plugins, const char *name, struct wr_error *error)
+static struct wr_type *search_for(struct wr_plugins *plugins, const struct wr_plugins_kind *kind,
+                                  const char *name, struct wr_error *error)
 {
-    struct search search = {.kind = &wr_plugins_handlers, .name = name};
+    struct search search = {.kind = kind, .name = name};
     struct wr_type *type = NULL;
     walk_folders(plugins, look_into, &search);
     if (search.path)
-        type = load_from(plugins, name, search.path, error);
-    else if (load_built_in(plugins, name, error) && !(type = find_known_locked(plugins, name, NULL)))
+        type = load_from(plugins, kind, name, search.path, error);
+    else if (load_built_in(plugins, kind, name, error) &&
+             !(type = find_known_locked(plugins, kind, name, NULL)))
         fail_search(plugins, &search, error);
     fini_search(&search);
     return type;
 }
 
-struct wr_type *wr_plugins_find(struct wr_plugins *plugins, const char *name, const char *path,
-                                struct wr_error *error)
+struct wr_type *wr_plugins_find(struct wr_plugins *plugins, const struct wr_plugins_kind *kind,
+                                const char *name, const char *path, struct wr_error *error)
 {
-    char shown[SHOWN_ROOM], nearest[SHOWN_ROOM];
-    if (!wr_plugins_is_type_name(name)) {
-        wr_error_set(error, WEIR_ERR_PLUGIN, "%s is not a type's name; allowed: a-z, then a-z, 0-9 and _%s",
-                     wr_utf8_quote(shown, sizeof shown, name, strlen(name)),
-                     path ? "" : put_nearest(plugins, name, nearest, sizeof nearest));
+    if (!check_name(plugins, kind, name, !path, error))
         return NULL;
-    }
-    struct wr_type *type = find_known_locked(plugins, name, path);
+    struct wr_type *type = find_known_locked(plugins, kind, name, path);
     if (type)
         return type;
-    return path ? load_from(plugins, name, path, error) : search_for(plugins, name, error);
+    return path ? load_from(plugins, kind, name, path, error) : search_for(plugins, kind, name, error);
 }
 
 static bool is_built_in(const char *name)
@@ -634,7 +672,7 @@ bool wr_plugins_is_installed(struct wr_plugins *plugins, const char *name, const
 {
     struct stat status;
     struct search search = {.kind = &wr_plugins_handlers, .name = name};
-    if (!wr_plugins_is_type_name(name) || find_known_locked(plugins, name, path))
+    if (!wr_plugins_is_type_name(name) || find_known_locked(plugins, &wr_plugins_handlers, name, path))
         return true;
     if (path)
         return stat(path, &status) == 0 || (errno != ENOENT && errno != ENOTDIR);
@@ -646,10 +684,19 @@ bool wr_plugins_is_installed(struct wr_plugins *plugins, const char *name, const
 
 /* ---- Everything ------------------------------------------------------------------------------ */
 
-struct walk {
+/* Loading all types of a kind. */
+struct load_all {
     struct wr_plugins *plugins;
-    const struct wr_plugins_sweep *sweep;
+    const struct wr_plugins_kind *kind;
+    void (*complain)(void *ctx, const struct wr_error *error); /* may be NULL */
+    void *ctx;
 };
+
+static void complain(const struct load_all *all, const struct wr_error *error)
+{
+    if (all->complain)
+        all->complain(all->ctx, error);
+}
 
 /* Returns the length of the type's name in the name of a file; 0: it is not such a file. */
 static size_t name_length(const char *file, const char *suffix)
@@ -659,19 +706,21 @@ static size_t name_length(const char *file, const char *suffix)
     return is_one && length - rest <= NAME_LONGEST ? length - rest : 0;
 }
 
-static void visit_file(const struct walk *walk, const char *folder, const char *file)
+static void load_file(const struct load_all *all, const char *folder, const char *file)
 {
     struct wr_buffer path = {0};
+    struct wr_error error = {0};
     char name[NAME_LONGEST + 1];
-    size_t length = name_length(file, walk->sweep->kind->suffix);
+    size_t length = name_length(file, all->kind->suffix);
     memcpy(name, file, length);
     name[length] = '\0';
     if (!wr_plugins_is_type_name(name)) /* NAME.source.so among handlers */
         return;
     wr_buffer_put_format(&path, "%s/%s", folder, file);
     const char *text = wr_buffer_text(&path);
-    if (text)
-        walk->sweep->visit(walk->sweep, name, text);
+    if (text && !find_known_locked(all->plugins, all->kind, name, NULL) &&
+        !wr_plugins_load(all->plugins, all->kind, text, &error))
+        complain(all, &error);
     wr_buffer_fini(&path);
 }
 
@@ -680,23 +729,18 @@ static int is_shared_object(const struct dirent *entry)
     return name_length(entry->d_name, ".so") > 0;
 }
 
-static void complain_of_folder(const struct wr_plugins_sweep *sweep, const char *folder, int number)
+static bool load_folder(void *ctx, const char *folder)
 {
-    struct wr_error error = {0};
-    wr_error_set(&error, WEIR_ERR_PLUGIN, "%s: %s", folder, wr_error_system_text(number));
-    if (sweep->complain)
-        sweep->complain(sweep->ctx, &error);
-}
-
-static bool visit_folder(void *ctx, const char *folder)
-{
-    const struct walk *walk = ctx;
+    const struct load_all *all = ctx;
     struct dirent **entries;
+    struct wr_error error = {0};
     int count = scandir(folder, &entries, is_shared_object, alphasort);
-    if (count < 0 && errno != ENOENT && errno != ENOTDIR)
-        complain_of_folder(walk->sweep, folder, errno);
+    if (count < 0 && errno != ENOENT && errno != ENOTDIR) {
+        wr_error_set(&error, WEIR_ERR_PLUGIN, "%s: %s", folder, wr_error_system_text(errno));
+        complain(all, &error);
+    }
     for (int i = 0; i < count; i++) {
-        visit_file(walk, folder, entries[i]->d_name);
+        load_file(all, folder, entries[i]->d_name);
         free(entries[i]);
     }
     if (count >= 0)
@@ -704,26 +748,12 @@ static bool visit_folder(void *ctx, const char *folder)
     return true;
 }
 
-void wr_plugins_walk(struct wr_plugins *plugins, const struct wr_plugins_sweep *sweep)
-{
-    struct walk walk = {plugins, sweep};
-    walk_folders(plugins, visit_folder, &walk);
-}
-
-static void load_one(const struct wr_plugins_sweep *sweep, const char *name, const char *path)
+void wr_plugins_load_all(struct wr_plugins *plugins, const struct wr_plugins_kind *kind,
+                         void (*report)(void *ctx, const struct wr_error *error), void *ctx)
 {
     struct wr_error error = {0};
-    if (!find_known_locked(sweep->owner, name, NULL) && !wr_plugins_load(sweep->owner, path, &error) &&
-        sweep->complain)
-        sweep->complain(sweep->ctx, &error);
-}
-
-void wr_plugins_load_all(struct wr_plugins *plugins, void (*complain)(void *ctx, const struct wr_error *error),
-                         void *ctx)
-{
-    struct wr_error error = {0};
-    const struct wr_plugins_sweep sweep = {&wr_plugins_handlers, load_one, plugins, complain, ctx};
-    wr_plugins_walk(plugins, &sweep);
-    if (!load_built_in(plugins, NULL, &error) && complain)
-        complain(ctx, &error);
+    struct load_all all = {plugins, kind, report, ctx};
+    walk_folders(plugins, load_folder, &all);
+    if (!load_built_in(plugins, kind, NULL, &error))
+        complain(&all, &error);
 }

@@ -451,8 +451,11 @@ int wr_configure_reload(struct wr_runtime *runtime, bool in_background, struct w
     if (result && tried)
         watch_tried(runtime, tried);
     wr_config_drop(tried);
+    struct wr_source_hooks *sources = atomic_load(&runtime->source_hooks);
     if (!in_background && atomic_load(&runtime->readiness) == WR_READINESS_DONE)
         wr_engine_reopen(wr_runtime_engine(runtime));
+    if (!in_background && sources)
+        sources->reload(sources);
     return result;
 }
 

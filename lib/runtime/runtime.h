@@ -38,6 +38,8 @@ struct wr_source_hooks {
     /* [configuring, no locks] The configuration is in force, since that generation. Frees the plan. */
     void (*commit)(struct wr_source_hooks *hooks, void *plan, uint64_t generation);
     void (*discard)(void *plan);
+    /* [configuring, no locks] The program reloads. */
+    void (*reload)(struct wr_source_hooks *hooks);
     /* Before the process's values are delivered for the last time. Returns false after the deadline. */
     bool (*stop)(struct wr_source_hooks *hooks, int64_t deadline_ns);
     /* [fork, child] Closes descriptors. */

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "handler/prepare.h"
 #include "os/clock.h"
 #include "os/fd.h"
 #include "os/thread.h"
@@ -139,7 +140,7 @@ static bool load_patterns(struct wr_source *source, const struct origin *from, b
 
 static bool fill_options(struct wr_source *source, const struct origin *from)
 {
-    const struct wr_source_type *type = source->type;
+    const struct wr_type *type = source->type;
     bool are_inline = type->is.flags & WEIR_SOURCE_TYPE_PARSES &&
                       wr_source_patterns_are_inline(wr_node_member(from->given->node, "patterns"));
     const char *const others[] = {"type", "plugin", are_inline ? "patterns" : NULL, NULL};
@@ -196,11 +197,13 @@ bool wr_source_create(struct wr_source *source, const struct wr_node *node, stru
 {
     struct wr_plugins *plugins = &source->runtime->plugins;
     *error = (struct wr_error){0};
+    if (!wr_prepare(source->type, source->shown.name, node, &source->runtime->log, error))
+        return false;
     source->refusal = error;
     source->node = node;
     wr_plugins_enter(plugins, NULL);
     struct wr_thread_state thread_state = wr_thread_state_save();
-    source->self = source->type->is.create(&source->shown, source->own_options);
+    source->self = source->type->source.create(&source->shown, source->own_options);
     source->breach = wr_thread_state_restore(&thread_state);
     wr_plugins_leave(plugins, NULL);
     source->refusal = NULL;
@@ -213,7 +216,7 @@ bool wr_source_create(struct wr_source *source, const struct wr_node *node, stru
     return source->self;
 }
 
-struct wr_source *wr_source_prepare(struct wr_runtime *runtime, struct wr_source_type *type,
+struct wr_source *wr_source_prepare(struct wr_runtime *runtime, struct wr_type *type,
                                     const struct wr_config *config, const struct wr_config_handler *given,
                                     struct wr_unknown_keys *unknown, struct wr_error *error)
 {
@@ -238,7 +241,7 @@ struct wr_source *wr_source_prepare(struct wr_runtime *runtime, struct wr_source
     return NULL;
 }
 
-struct wr_source *wr_source_new(struct wr_runtime *runtime, struct wr_source_type *type,
+struct wr_source *wr_source_new(struct wr_runtime *runtime, struct wr_type *type,
                                 const struct wr_config *config, const struct wr_config_handler *given,
                                 struct wr_unknown_keys *unknown, struct wr_error *error)
 {
@@ -255,7 +258,7 @@ void wr_source_destroy(struct wr_source *source)
         return;
     struct wr_thread_state thread_state = wr_thread_state_save();
     wr_plugins_enter(&source->runtime->plugins, NULL);
-    source->type->is.destroy(source->self);
+    source->type->source.destroy(source->self);
     wr_plugins_leave(&source->runtime->plugins, NULL);
     source->self = NULL;
     log_breach(source, wr_thread_state_restore(&thread_state));
@@ -318,13 +321,17 @@ static int call(struct wr_source *source, void (*callback)(void *self, weir_outc
 static bool back_off(struct wr_source *source, const weir_outcome *outcome)
 {
     bool is_first = !source->backoff.failures;
+    atomic_store(&source->hurried, false);
     int64_t pause_ns = wr_backoff_fail(&source->backoff, wr_backoff_requested_ns(outcome->retry_after_ms));
     set_reason(source, outcome->reason);
     set_state(source, WEIR_SOURCE_WAITING);
     if (is_first && !atomic_load(&source->stopping))
         wr_log_write(&source->runtime->log, WEIR_LOG_WARNING, "%s: %s; trying again", source->shown.name,
                      outcome->reason);
-    return wr_source_host_pause(source, pause_ns);
+    source->is_backing_off = true;
+    bool goes_on = wr_source_host_pause(source, pause_ns);
+    source->is_backing_off = false;
+    return goes_on;
 }
 
 /* Adds what sets have counted. Until a stop is requested it waits for room, then for a second at most. */
@@ -358,9 +365,9 @@ static bool open_source(struct wr_source *source)
 {
     weir_outcome outcome;
     while (!atomic_load(&source->stopping)) {
-        if (!source->type->is.open)
+        if (!source->type->source.open)
             return true;
-        switch (call(source, source->type->is.open, &outcome)) {
+        switch (call(source, source->type->source.open, &outcome)) {
         case WEIR_OUTCOME_OK: return true;
         case WEIR_OUTCOME_FAILED: fail(source, &outcome); return false;
         default:
@@ -374,8 +381,8 @@ static bool open_source(struct wr_source *source)
 static void close_source(struct wr_source *source)
 {
     struct wr_thread_state thread_state = wr_thread_state_save();
-    if (source->type->is.close)
-        source->type->is.close(source->self);
+    if (source->type->source.close)
+        source->type->source.close(source->self);
     log_breach(source, wr_thread_state_restore(&thread_state));
 }
 
@@ -386,7 +393,7 @@ static int run_open(struct wr_source *source, weir_outcome *outcome)
         int64_t start_ns = wr_clock_monotonic_ns();
         set_reason(source, "");
         set_state(source, WEIR_SOURCE_RUNNING);
-        int code = call(source, source->type->is.run, outcome);
+        int code = call(source, source->type->source.run, outcome);
         bool stops = atomic_load(&source->stopping);
         /* it worked for a while: its next failure is a first one again */
         if (code == WEIR_OUTCOME_OK || wr_clock_monotonic_ns() - start_ns > source->options.retry_max_ns)
@@ -468,6 +475,13 @@ void wr_source_request_stop(struct wr_source *source)
     wr_wake_pair_wake(&source->wake);
 }
 
+void wr_source_request_reload(struct wr_source *source)
+{
+    atomic_store(&source->reload_wanted, true);
+    atomic_store(&source->hurried, true);
+    wr_wake_pair_wake(&source->wake);
+}
+
 bool wr_source_join(struct wr_source *source, int64_t deadline_ns)
 {
     if (!source->is_started)
@@ -482,8 +496,8 @@ bool wr_source_join(struct wr_source *source, int64_t deadline_ns)
 
 void wr_source_abandon(const struct wr_source *source)
 {
-    if (source->self && source->type->is.abandon && source->is_started)
-        source->type->is.abandon(source->self);
+    if (source->self && source->type->source.abandon && source->is_started)
+        source->type->source.abandon(source->self);
     wr_connecting_abandon(&source->connecting);
     wr_wake_pair_abandon(&source->wake);
 }

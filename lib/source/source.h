@@ -17,6 +17,7 @@
 #include "dispatch/room.h"
 #include "dispatch/selfmetrics.h"
 #include "handler/connecting.h"
+#include "handler/plugin.h"
 #include "lane/backoff.h"
 #include "os/lock.h"
 #include "source/source_marks.h"
@@ -25,7 +26,6 @@
 #include "source/source_options.h"
 #include "source/source_patterns.h"
 #include "source/source_sets.h"
-#include "source/source_type.h"
 #include "text/region.h"
 
 struct wr_runtime;
@@ -61,7 +61,7 @@ enum wr_source_fault {
 struct wr_source {
     weir_host shown; /* what the plugin gets: first, so that it leads here */
     struct wr_runtime *runtime;
-    struct wr_source_type *type;
+    struct wr_type *type;
     struct wr_source_options options;
     void *own_options;
     struct wr_source_patterns patterns;
@@ -86,6 +86,9 @@ struct wr_source {
     struct wr_backoff backoff;
     struct wr_connecting connecting;
     _Atomic bool stopping;
+    _Atomic bool reload_wanted;       /* the next wait reports it */
+    _Atomic bool hurried;             /* the next attempt is made at once */
+    bool is_backing_off;              /* [source] */
     _Atomic uint32_t state;           /* enum weir_source_state */
     enum weir_source_state end_state; /* [source] what state becomes when it is closed */
     void (*on_end)(void *ctx);
@@ -128,13 +131,13 @@ struct wr_source {
 
 /* Fills its options and creates the plugin's instance. unknown: gets its unknown keys, if the configuration
  * ignores these; may be NULL. Returns NULL with the error set. */
-struct wr_source *wr_source_new(struct wr_runtime *runtime, struct wr_source_type *type,
+struct wr_source *wr_source_new(struct wr_runtime *runtime, struct wr_type *type,
                                 const struct wr_config *config, const struct wr_config_handler *given,
                                 struct wr_unknown_keys *unknown, struct wr_error *error);
 
 /* The same in two steps. The first fills the options; the second, with the node that `given` had, creates the
  * instance: it returns false with the error set, and then the source must be freed. */
-struct wr_source *wr_source_prepare(struct wr_runtime *runtime, struct wr_source_type *type,
+struct wr_source *wr_source_prepare(struct wr_runtime *runtime, struct wr_type *type,
                                     const struct wr_config *config, const struct wr_config_handler *given,
                                     struct wr_unknown_keys *unknown, struct wr_error *error);
 bool wr_source_create(struct wr_source *source, const struct wr_node *node, struct wr_error *error);
@@ -144,6 +147,9 @@ bool wr_source_start(struct wr_source *source, void (*on_end)(void *ctx), void *
 
 /* Requests that it stops. */
 void wr_source_request_stop(struct wr_source *source);
+
+/* The program reloads: the next wait reports it, and a source that waits for its next attempt makes it now. */
+void wr_source_request_reload(struct wr_source *source);
 
 /* Waits until its thread has ended. Returns false after deadline_ns: then the source must not be freed. */
 bool wr_source_join(struct wr_source *source, int64_t deadline_ns);

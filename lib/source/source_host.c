@@ -150,7 +150,7 @@ bool wr_source_host_pause(struct wr_source *source, int64_t timeout_ns)
         struct pollfd wake = {source->wake.read.fd, POLLIN, 0};
         if (atomic_load(&source->stopping))
             return false;
-        if (left_ns <= 0)
+        if (left_ns <= 0 || (source->is_backing_off && atomic_load(&source->hurried)))
             return true;
         if (poll(&wake, 1, limit_ms) > 0)
             wr_wake_pair_empty(&source->wake);
@@ -247,8 +247,8 @@ static unsigned wait_for(const weir_host *host, struct pollfd *fds, size_t count
     }
     if (count)
         memcpy(&all[1], fds, count * sizeof *fds);
-    bool stops = atomic_load(&source->stopping);
-    int ready = poll(all, count + 1, stops ? 0 : wait_ms);
+    bool ends_now = atomic_load(&source->stopping) || atomic_load(&source->reload_wanted);
+    int ready = poll(all, count + 1, ends_now ? 0 : wait_ms);
     for (size_t i = 0; i < count; i++) {
         fds[i].revents = ready > 0 ? all[i + 1].revents : 0;
         result |= fds[i].revents ? WEIR_WAIT_READY : 0u;
@@ -260,6 +260,8 @@ static unsigned wait_for(const weir_host *host, struct pollfd *fds, size_t count
         source->is_full = false;
         result |= WEIR_WAIT_ROOM;
     }
+    if (atomic_exchange(&source->reload_wanted, false))
+        result |= WEIR_WAIT_RELOAD;
     return result | (atomic_load(&source->stopping) ? WEIR_WAIT_STOP : 0u);
 }
 
@@ -685,6 +687,8 @@ void wr_source_host_init(struct wr_source *source, const char *name)
         .size = sizeof(weir_host),
         .abi = WEIR_SOURCE_ABI,
         .name = name,
+        .source_type = source->type->given,
+        .context = source->type->context,
         .log = host_log,
         .refuse = host_refuse,
         .count = host_count,

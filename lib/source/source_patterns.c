@@ -7,7 +7,8 @@
 #include "text/buffer.h"
 #include "text/error.h"
 
-static const struct wr_plugins_kind parsers = {"parser", ".parser.so", "weir_parse_plugin"};
+static const struct wr_plugins_kind parsers = {
+    .noun = "parser", .suffix = ".parser.so", .entry = "weir_parse_plugin"};
 
 /* ---- The plugin ------------------------------------------------------------------------------ */
 

@@ -15,7 +15,6 @@
 struct sources {
     struct wr_source_hooks hooks; /* first: it leads here */
     struct wr_runtime *runtime;
-    struct wr_source_types types;
     struct wr_lock changing;  /* held by a thread that starts and stops sources */
     struct wr_lock lock;      /* for the list */
     struct wr_condition ends; /* signalled when a source's thread ends; with lock */
@@ -49,13 +48,13 @@ void wr_sources_free(struct wr_source *source)
     }
 }
 
-static struct wr_source *make_one(struct wr_runtime *runtime, struct wr_source_types *types,
-                                  const struct wr_config *config, const struct wr_config_handler *given,
-                                  struct wr_unknown_keys *unknown, struct wr_error *error)
+static struct wr_source *make_one(struct wr_runtime *runtime, const struct wr_config *config,
+                                  const struct wr_config_handler *given, struct wr_unknown_keys *unknown,
+                                  struct wr_error *error)
 {
     struct wr_error problem = {0};
-    struct wr_source_type *type =
-        wr_source_types_find(types, &runtime->plugins, given->type, given->plugin, &problem);
+    struct wr_type *type =
+        wr_plugins_find(&runtime->plugins, &wr_plugins_sources, given->type, given->plugin, &problem);
     if (type)
         return wr_source_new(runtime, type, config, given, unknown, error);
     const struct wr_node *at = wr_node_member(given->node, given->plugin ? "plugin" : "type");
@@ -64,13 +63,13 @@ static struct wr_source *make_one(struct wr_runtime *runtime, struct wr_source_t
     return NULL;
 }
 
-bool wr_sources_make(struct wr_runtime *runtime, struct wr_source_types *types, const struct wr_config *config,
-                     struct wr_source **first, struct wr_unknown_keys *unknown, struct wr_error *error)
+bool wr_sources_make(struct wr_runtime *runtime, const struct wr_config *config, struct wr_source **first,
+                     struct wr_unknown_keys *unknown, struct wr_error *error)
 {
     struct wr_source **last = first;
     *first = NULL;
     for (size_t i = 0; i < config->source_count; i++) {
-        *last = make_one(runtime, types, config, &config->sources[i], unknown, error);
+        *last = make_one(runtime, config, &config->sources[i], unknown, error);
         if (!wr_problems_go_on(config->problems, *last, error)) {
             wr_sources_free(*first);
             *first = NULL;
@@ -88,8 +87,7 @@ static void *plan(struct wr_source_hooks *hooks, const struct wr_config *config,
     struct planned *planned = calloc(1, sizeof *planned);
     if (!planned)
         wr_error_no_memory(error, NULL);
-    else if (wr_sources_make(sources->runtime, &sources->types, config, &planned->first, &planned->unknown,
-                             error))
+    else if (wr_sources_make(sources->runtime, config, &planned->first, &planned->unknown, error))
         return planned;
     if (planned)
         wr_unknown_keys_fini(&planned->unknown);
@@ -377,6 +375,15 @@ static bool stop_all(struct wr_source_hooks *hooks, int64_t deadline_ns)
     return stop.is_done;
 }
 
+static void reload_all(struct wr_source_hooks *hooks)
+{
+    struct sources *sources = (struct sources *)hooks;
+    wr_lock_enter(&sources->lock);
+    for (struct wr_source *source = sources->first; source; source = source->next)
+        wr_source_request_reload(source);
+    wr_lock_leave(&sources->lock);
+}
+
 /* [fork] Other threads may have been starting and stopping sources: see `started`. */
 static void abandon_all(struct wr_source_hooks *hooks)
 {
@@ -446,8 +453,8 @@ static struct sources *make(struct wr_runtime *runtime)
 {
     struct sources *sources = calloc(1, sizeof *sources);
     if (sources)
-        *sources = (struct sources){.hooks = {plan, commit, discard, stop_all, abandon_all, read_stats,
-                                              read_counts, read_status, read_senders},
+        *sources = (struct sources){.hooks = {plan, commit, discard, reload_all, stop_all, abandon_all,
+                                              read_stats, read_counts, read_status, read_senders},
                                     .runtime = runtime,
                                     .is_stopped = true};
     return sources;

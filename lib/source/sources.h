@@ -15,7 +15,6 @@ struct wr_config;
 struct wr_error;
 struct wr_runtime;
 struct wr_source;
-struct wr_source_types;
 struct wr_unknown_keys;
 
 /* Starts the sources of the configuration in force. As weir_start_sources. */
@@ -27,8 +26,8 @@ int wr_sources_wait(struct wr_runtime *runtime, int64_t deadline_ns, struct wr_e
 
 /* Makes a configuration's sources, without starting any: a list, which wr_sources_free frees. Returns false
  * with the error set. */
-bool wr_sources_make(struct wr_runtime *runtime, struct wr_source_types *types, const struct wr_config *config,
-                     struct wr_source **first, struct wr_unknown_keys *unknown, struct wr_error *error);
+bool wr_sources_make(struct wr_runtime *runtime, const struct wr_config *config, struct wr_source **first,
+                     struct wr_unknown_keys *unknown, struct wr_error *error);
 void wr_sources_free(struct wr_source *first);
 
 /* Returns false if there are not that many. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "../state_folder.h"
@@ -396,6 +397,37 @@ static int list_files(const struct source *source, glob_t *found)
     return result;
 }
 
+/* Returns false with the outcome set if one of the files cannot be read. */
+static bool can_read(char *const *paths, size_t count, weir_outcome *outcome)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct stat status; /* others than regular files are not read */
+        bool is_file = stat(paths[i], &status) == 0 && S_ISREG(status.st_mode);
+        int fd = is_file ? open(paths[i], O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+        if (is_file && fd < 0 && !is_absence(errno)) {
+            fail(outcome, paths[i], errno);
+            return false;
+        }
+        if (fd >= 0)
+            close(fd);
+    }
+    return true;
+}
+
+static void probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
+{
+    const struct source *source = self;
+    glob_t found = {0};
+    (void)timeout_ms;
+    int result = list_files(source, &found);
+    size_t count = result == 0 ? found.gl_pathc : 0;
+    if (list_fault)
+        fail(outcome, source->options->path, list_fault);
+    else if (can_read(found.gl_pathv, count, outcome))
+        snprintf(outcome->reason, sizeof outcome->reason, "%s", count ? "" : "there is no such file yet");
+    globfree(&found);
+}
+
 /* Which files are there no more is known once all folders were listed, but for those of a wider pattern that
  * may never be: a moment without descriptors must not end files that are still written. */
 static bool may_tend(int result)
@@ -653,6 +685,7 @@ static const weir_source_type type = {
     .close = close_source,
     .destroy = destroy,
     .abandon = abandon,
+    .probe = probe,
 };
 
 const weir_source_type *weir_source_type_at(uint32_t index)

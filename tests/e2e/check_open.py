@@ -7,7 +7,7 @@ import re
 import socket
 
 from https import Server
-from harness import PLUGINS, WEIR, Skip, case, lines_of, main, run, wait_for
+from harness import BUILD, PLUGINS, WEIR, Skip, case, lines_of, main, run, wait_for
 from receivers import Receiver
 from scripted import Scripted
 
@@ -255,6 +255,27 @@ def the_options_that_name_a_destination_are_shown(folder):
     path = os.path.join(folder, "a b")
     found = verdicts(check({"disk": {"type": "file", "path": path}}))
     assert found["disk"][0] == f"file {json.dumps(path)}", found
+
+
+def verdicts_of_sources(*sources):
+    """The verdicts of sources a, b, ..., and the exit code."""
+    config = {"sources": dict(zip("abc", sources)), "handlers": {"out": {"type": "null"}}, "groups": {"*": "out"}}
+    done = run(WEIR, "check", "--open", WEIR_CONFIG=config)
+    lines = done.stdout.partition("sources\n")[2].splitlines()
+    return [line.partition(": ")[2] for line in lines], done.returncode
+
+
+@case
+def sources_with_a_probe_are_tried(folder):
+    there, scripted = os.path.join(folder, "there"), os.path.join(BUILD, "tests", "support", "plugins", ".libs", "scripted.source.so")
+    with open(there, "w", encoding="utf-8") as file:
+        file.write("kept\n")
+    source = {"type": "file", "state": os.path.join(folder, "state")}
+    found = verdicts_of_sources({**source, "path": there}, {**source, "path": there + ".*"}, {"type": "stdin"})
+    assert found == (["ok", "ok, there is no such file yet", "not tried"], 0), found
+    assert os.listdir(folder) == ["there"]
+    found = verdicts_of_sources({"type": "scripted", "plugin": scripted}, {"type": "scripted", "plugin": scripted, "tag": "unreachable"})
+    assert found == (["ok", "it is not there"], 1), found
 
 
 main()

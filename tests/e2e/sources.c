@@ -550,6 +550,172 @@ Test(sources, a_failing_open_is_tried_again)
     assert_ledger("capture");
 }
 
+/* ---- Types of the program -------------------------------------------------------------------- */
+
+/* The context of a registered type. */
+struct registration {
+    int prepared, created;
+    bool refuses; /* prepare does */
+};
+
+static bool prepare_own(const weir_host *host)
+{
+    struct registration *registration = host->context;
+    registration->prepared++;
+    cr_assert(!host->type && host->source_type && strcmp(host->name, host->source_type->name) == 0);
+    if (registration->refuses)
+        host->refuse(host, "", "the library is not there");
+    return !registration->refuses;
+}
+
+static void *create_own(const weir_host *host, const void *options)
+{
+    struct registration *registration = host->context;
+    (void)options;
+    registration->created++;
+    cr_assert(registration->prepared && host->abi == WEIR_SOURCE_ABI && !host->type);
+    cr_assert_str_eq(host->source_type->summary, "of the program");
+    return (void *)(uintptr_t)host;
+}
+
+static void run_own(void *self, weir_outcome *outcome)
+{
+    const weir_host *host = self;
+    (void)outcome;
+    cr_assert_eq(add(host, (weir_record){0}, host->name, 1), WEIR_ADD_TAKEN);
+}
+
+static void destroy_own(void *self)
+{
+    (void)self;
+}
+
+static const weir_source_type own_type = {
+    .size = sizeof(weir_source_type),
+    .abi = WEIR_SOURCE_ABI,
+    .name = "own",
+    .summary = "of the program",
+    .prepare = prepare_own,
+    .create = create_own,
+    .run = run_own,
+    .destroy = destroy_own,
+};
+
+static int configure_own(void)
+{
+    static const char text[] =
+        "{\"handlers\":{\"*\":{\"block_timeout\":\"1h\"}},\"sources\":{\"a\":{\"type\":\"own\"},"
+        "\"b\":{\"type\":\"own\"}},\"groups\":{\"*\":\"capture\"}}";
+    return weir_configure_text(text, strlen(text));
+}
+
+Test(sources, a_type_of_the_program_is_prepared_once_and_finds_its_context)
+{
+    static struct registration registration;
+    cr_assert_eq(weir_register_source_type(&own_type, &registration), 0, "%s", weir_last_error());
+    cr_assert_eq(configure_own(), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_start_sources(), 0, "%s", weir_last_error());
+    wait_end();
+    cr_assert(registration.prepared == 1 && registration.created == 2, "%d prepared, %d created",
+              registration.prepared, registration.created);
+    cr_assert_eq(capture_count(), 2);
+    assert_ledger("capture");
+}
+
+Test(sources, a_type_that_cannot_be_prepared_is_refused_and_tried_again)
+{
+    static struct registration registration = {.refuses = true};
+    cr_assert_eq(weir_register_source_type(&own_type, &registration), 0);
+    cr_assert_eq(configure_own(), 0);
+    cr_assert_eq(weir_start_sources(), WEIR_ERR_CONFIG);
+    cr_assert(strstr(weir_last_error(), "the library is not there"), "%s", weir_last_error());
+    cr_assert_eq(registration.created, 0);
+    registration.refuses = false;
+    cr_assert_eq(weir_start_sources(), 0, "%s", weir_last_error());
+    wait_end();
+    cr_assert(registration.prepared == 2 && capture_count() == 2);
+}
+
+Test(sources, what_is_registered_is_checked)
+{
+    weir_source_type wrong = own_type;
+    cr_assert_eq(weir_register_source_type(NULL, NULL), WEIR_ERR_ARGUMENT);
+    wrong.abi = 99;
+    cr_assert_eq(weir_register_source_type(&wrong, NULL), WEIR_ERR_PLUGIN);
+    cr_assert(strstr(weir_last_error(), "made for source ABI 99"), "%s", weir_last_error());
+    wrong = own_type;
+    wrong.run = NULL;
+    cr_assert_eq(weir_register_source_type(&wrong, NULL), WEIR_ERR_PLUGIN);
+    cr_assert(strstr(weir_last_error(), "source type \"own\" has no run"), "%s", weir_last_error());
+    cr_assert_eq(weir_register_source_type(&own_type, NULL), 0);
+    cr_assert_eq(weir_register_source_type(&own_type, NULL), WEIR_ERR_PLUGIN);
+    cr_assert(strstr(weir_last_error(), "registered already"), "%s", weir_last_error());
+}
+
+/* ---- Reloads --------------------------------------------------------------------------------- */
+
+static _Atomic int reloads, wakes;
+
+static void count_reloads(const weir_host *host, const char *tag, weir_outcome *outcome)
+{
+    unsigned events;
+    (void)tag, (void)outcome;
+    while (!((events = intake_of(host)->wait(host, NULL, 0, -1)) & WEIR_WAIT_STOP)) {
+        atomic_fetch_add(&reloads, !!(events & WEIR_WAIT_RELOAD));
+        atomic_fetch_add(&wakes, 1);
+    }
+}
+
+static bool is_running(void)
+{
+    return stats_of(0).state == WEIR_SOURCE_RUNNING;
+}
+
+static bool has_reloaded(void)
+{
+    return atomic_load(&reloads) > 0;
+}
+
+Test(sources, a_reload_is_reported_once)
+{
+    script->run = count_reloads;
+    start("");
+    wait_until(is_running);
+    cr_assert_eq(weir_reload(), 0, "%s", weir_last_error());
+    wait_until(has_reloaded);
+    cr_assert_eq(weir_stop_sources(PATIENCE_MS), 0);
+    cr_assert_eq(atomic_load(&reloads), 1, "in %d wakes", atomic_load(&wakes));
+    cr_assert_eq(script->created - script->destroyed, 0);
+}
+
+static bool is_waiting(void)
+{
+    return stats_of(0).state == WEIR_SOURCE_WAITING;
+}
+
+static _Atomic bool is_there;
+
+static void open_if_there(const weir_host *host, const char *tag, weir_outcome *outcome)
+{
+    (void)host, (void)tag;
+    outcome->code = atomic_load(&is_there) ? WEIR_OUTCOME_OK : WEIR_OUTCOME_RETRY;
+    outcome->retry_after_ms = 3600 * 1000;
+    snprintf(outcome->reason, sizeof outcome->reason, "it is not there");
+}
+
+/* The outcome asks for the longest pause that the options allow: an hour. */
+Test(sources, a_reload_ends_a_back_off)
+{
+    script->open = open_if_there;
+    script->run = add_one;
+    start(",\"retry_max\":\"1h\"");
+    wait_until(is_waiting);
+    atomic_store(&is_there, true);
+    cr_assert_eq(weir_reload(), 0, "%s", weir_last_error());
+    wait_end();
+    cr_assert_eq(capture_count(), 1);
+}
+
 Test(sources, a_source_that_fails_for_good_ends)
 {
     script->open = fail_twice;
@@ -599,11 +765,6 @@ Test(sources, a_result_that_does_not_exist_ends_the_source)
     cr_assert_eq(stats_of(0).state, WEIR_SOURCE_BROKEN);
     cr_assert_eq(script->closed, 1);
     assert_ledger("capture");
-}
-
-static bool is_running(void)
-{
-    return stats_of(0).state == WEIR_SOURCE_RUNNING;
 }
 
 /* ---- Configurations -------------------------------------------------------------------------- */

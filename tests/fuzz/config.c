@@ -109,7 +109,7 @@ static void register_type(const char *name, uint32_t formats)
         .emit = emit,
         .destroy = destroy,
     };
-    FUZZ_CHECK(wr_plugins_register(&plugins, type, NULL, &error) == 0);
+    FUZZ_CHECK(wr_plugins_register(&plugins, &wr_plugins_handlers, type, NULL, &error) == 0);
 }
 
 static void set_up(void)

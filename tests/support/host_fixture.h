@@ -16,7 +16,7 @@ static struct wr_host_api core;
 static const weir_host *host;
 
 static const weir_handler_type given = {.size = sizeof given};
-static const struct wr_type type = {.given = &given, .context = &book};
+static const struct wr_type type = {.kind = &wr_plugins_handlers, .given = &given, .context = &book};
 
 static void setup(void)
 {

@@ -42,10 +42,9 @@ struct checked {
 static bool make_sources(struct checked *checked, struct wr_error *error)
 {
     static struct wr_runtime runtime;
-    static struct wr_source_types types;
     runtime.plugins.folders = command_plugins()->folders;
     wr_log_init(&runtime.log, secure_getenv("WEIR_LOG"));
-    return wr_sources_make(&runtime, &types, checked->config, &checked->sources, &checked->unknown, error);
+    return wr_sources_make(&runtime, checked->config, &checked->sources, &checked->unknown, error);
 }
 
 static bool make_plan(struct checked *checked, struct wr_error *error)
@@ -404,10 +403,8 @@ static struct probe_result put_report(struct wr_buffer *out, const struct reques
     }
     command_put_text(out, request->file ? request->file : "WEIR_CONFIG");
     wr_buffer_put_text(out, ": valid\n");
-    if (request->open) {
-        wr_buffer_put_text(out, "destinations\n");
-        return probe_all(checked->plan, request->timeout_ns, out);
-    }
+    if (request->open)
+        return probe_all(checked->plan, checked->sources, request->timeout_ns, out);
     put_all(out, checked);
     return result;
 }

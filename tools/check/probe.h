@@ -1,4 +1,5 @@
-/* probe: tries the destinations of all handlers at the same time, without delivering anything. */
+/* probe: tries the destinations of all handlers, and what sources read from, at the same time, without
+ * delivering or taking anything. */
 #ifndef WEIR_TOOLS_PROBE_H
 #define WEIR_TOOLS_PROBE_H
 
@@ -7,13 +8,16 @@
 
 struct wr_buffer;
 struct wr_plan;
+struct wr_source;
 
 struct probe_result {
-    bool reachable; /* every destination is */
-    bool stuck;     /* a handler has not returned in time: the plan must not be freed */
+    bool reachable; /* everything that was tried is */
+    bool stuck;     /* a handler or source has not returned in time: they must not be freed */
 };
 
-/* Tries each handler of the plan. Appends a line for each: name, type, destination, and "ok" or the reason. */
-struct probe_result probe_all(const struct wr_plan *plan, int64_t timeout_ns, struct wr_buffer *out);
+/* Tries each handler of the plan and each source of the list. Appends a line for each: name, type, destination,
+ * and "ok" or the reason; a source whose type has no probe is not tried. */
+struct probe_result probe_all(const struct wr_plan *plan, const struct wr_source *sources, int64_t timeout_ns,
+                              struct wr_buffer *out);
 
 #endif

@@ -41,7 +41,8 @@ static bool find(void *library, const char *name, void *function)
 bool http_client_load(const char *what)
 {
     struct wr_error error = {0};
-    const struct wr_type *type = wr_plugins_find(&wr_runtime_get()->plugins, "http", NULL, &error);
+    const struct wr_type *type =
+        wr_plugins_find(&wr_runtime_get()->plugins, &wr_plugins_handlers, "http", NULL, &error);
     if (!type) {
         command_fail("%s needs the handler type http: %s", what, error.text);
         return false;

@@ -20,7 +20,6 @@
 #include "schema_handlers.h"
 #include "schema_options.h"
 #include "schema_sources.h"
-#include "source/source_type.h"
 #include "text/error.h"
 
 #define CONTROL "\\u0000-\\u001f\\u007f-\\u009f"
@@ -208,7 +207,7 @@ static void add_include(struct json_object *properties)
 }
 
 static void add_definitions(struct json_object *schema, const struct schema_types *types,
-                            struct wr_source_types *sources)
+                            const struct schema_types *sources)
 {
     struct json_object *definitions = json_add_object(schema, "definitions");
     schema_add_value_definitions(definitions);
@@ -223,7 +222,7 @@ static void add_definitions(struct json_object *schema, const struct schema_type
     add_included_definition(definitions);
 }
 
-static struct json_object *make_schema(const struct schema_types *types, struct wr_source_types *sources)
+static struct json_object *make_schema(const struct schema_types *types, const struct schema_types *sources)
 {
     struct json_object *schema = json_start_object();
     json_add_text(schema, "$schema", "http://json-schema.org/draft-07/schema#");
@@ -260,27 +259,29 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* Of several types with the same name, the one that a configuration would use. */
-static void collect_types(struct schema_types *types, struct wr_plugins *plugins, int *result)
+static void collect_types(struct schema_types *types, const struct wr_plugins_kind *kind, int *result)
 {
     struct wr_error error;
-    wr_plugins_load_all(plugins, report_error, result);
-    for (struct wr_type *type = wr_plugins_next(plugins, NULL); type; type = wr_plugins_next(plugins, type))
-        if (types->count < SCHEMA_MAX_TYPES && wr_plugins_find(plugins, type->is.name, NULL, &error) == type)
+    struct wr_plugins *plugins = command_plugins();
+    struct wr_type *type = NULL;
+    wr_plugins_load_all(plugins, kind, report_error, result);
+    while ((type = wr_plugins_next(plugins, kind, type)))
+        if (types->count < SCHEMA_MAX_TYPES &&
+            wr_plugins_find(plugins, kind, type->is.name, NULL, &error) == type)
             types->items[types->count++] = type;
     qsort(types->items, types->count, sizeof *types->items, compare_names);
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    static struct schema_types types;
-    static struct wr_source_types sources;
+    static struct schema_types types, sources;
     const char *none;
     int result = command_read_name(command, argc, argv, 0, &none);
     if (result != COMMAND_CONTINUE)
         return result;
     result = EXIT_SUCCESS;
-    collect_types(&types, command_plugins(), &result);
-    wr_source_types_load_all(&sources, command_plugins(), report_error, &result);
+    collect_types(&types, &wr_plugins_handlers, &result);
+    collect_types(&sources, &wr_plugins_sources, &result);
     return json_print(make_schema(&types, &sources), JSON_INDENTED, result);
 }
 

@@ -3,9 +3,10 @@
 #include <json-c/json.h>
 #include <stdio.h>
 
+#include "schema_handlers.h"
 #include "schema_options.h"
+#include "handler/plugin.h"
 #include "source/source_options.h"
-#include "source/source_type.h"
 
 enum { KEY_ROOM = 100 };
 
@@ -27,7 +28,7 @@ static void add_common_options(struct json_object *properties, bool parses, cons
         add_patterns(properties);
 }
 
-static void add_type_definition(struct json_object *definitions, const struct wr_source_type *type)
+static void add_type_definition(struct json_object *definitions, const struct wr_type *type)
 {
     char key[KEY_ROOM];
     snprintf(key, sizeof key, "source_%s", type->is.name);
@@ -40,7 +41,7 @@ static void add_type_definition(struct json_object *definitions, const struct wr
 }
 
 /* {"if": "type" is that of the type, "then": the type's definition} */
-static void add_case(struct json_object *array, const struct wr_source_type *type)
+static void add_case(struct json_object *array, const struct wr_type *type)
 {
     char definition[KEY_ROOM];
     snprintf(definition, sizeof definition, "source_%s", type->is.name);
@@ -51,7 +52,7 @@ static void add_case(struct json_object *array, const struct wr_source_type *typ
 }
 
 /* The name of an installed type, which decides about the options; or a variable. */
-static void add_installed_types(struct json_object *source, struct wr_source_types *types)
+static void add_installed_types(struct json_object *source, const struct schema_types *types)
 {
     struct json_object *object = json_add_object(source, "else");
     struct json_object *type_property = json_add_object(json_add_object(object, "properties"), "type");
@@ -61,8 +62,8 @@ static void add_installed_types(struct json_object *source, struct wr_source_typ
     struct json_object *summaries = json_add_array(known, "enumDescriptions");
     schema_add_reference(choices, NULL, "expansion");
     struct json_object *cases = json_add_array(object, "allOf");
-    for (const struct wr_source_type *type = wr_source_types_next(types, NULL); type;
-         type = wr_source_types_next(types, type)) {
+    for (size_t i = 0; i < types->count; i++) {
+        const struct wr_type *type = types->items[i];
         json_add_text(names, NULL, type->is.name);
         json_add_text(summaries, NULL, type->is.summary);
         add_case(cases, type);
@@ -82,7 +83,7 @@ static void add_text_property(struct json_object *properties, const char *key, c
     json_add_text(property, "pattern", pattern);
 }
 
-static void add_source_definition(struct json_object *definitions, struct wr_source_types *types)
+static void add_source_definition(struct json_object *definitions, const struct schema_types *types)
 {
     struct json_object *object = schema_add_object(
         definitions, "source", "what values are read from: its type, and that type's options", false);
@@ -96,12 +97,11 @@ static void add_source_definition(struct json_object *definitions, struct wr_sou
     add_installed_types(object, types);
 }
 
-void schema_add_source_definitions(struct json_object *definitions, struct wr_source_types *types)
+void schema_add_source_definitions(struct json_object *definitions, const struct schema_types *types)
 {
     add_source_definition(definitions, types);
     struct json_object *unknown = schema_add_object(definitions, "source_of_unknown_type", NULL, false);
     add_common_options(json_add_object(unknown, "properties"), true, NULL);
-    for (const struct wr_source_type *type = wr_source_types_next(types, NULL); type;
-         type = wr_source_types_next(types, type))
-        add_type_definition(definitions, type);
+    for (size_t i = 0; i < types->count; i++)
+        add_type_definition(definitions, types->items[i]);
 }

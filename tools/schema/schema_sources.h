@@ -3,9 +3,9 @@
 #define WEIR_TOOLS_SCHEMA_SOURCES_H
 
 struct json_object;
-struct wr_source_types;
+struct schema_types;
 
 /* Adds the definition "source", and those to which it refers. */
-void schema_add_source_definitions(struct json_object *definitions, struct wr_source_types *types);
+void schema_add_source_definitions(struct json_object *definitions, const struct schema_types *types);
 
 #endif

@@ -13,6 +13,7 @@
 #include "source/source_options.h"
 #include "specimen.h"
 #include "state.h"
+#include "subject.h"
 #include "table.h"
 #include "text/error.h"
 #include "watch.h"
@@ -21,7 +22,7 @@
 
 void vet_check_source_type(const struct vet_subject *subject)
 {
-    const weir_source_type *type = &vet_specimen_type(subject)->is;
+    const weir_source_type *type = &vet_subject_type(subject)->source;
     const struct wr_options_table common = wr_source_options_table(type->flags & WEIR_SOURCE_TYPE_PARSES);
     vet_check_line("its summary", type->summary);
     if (type->flags &
@@ -45,7 +46,7 @@ void vet_check_source_type(const struct vet_subject *subject)
 void vet_check_source_options(const struct vet_subject *subject)
 {
     struct vet_specimen specimen;
-    const struct wr_options_table *table = &vet_specimen_type(subject)->options;
+    const struct wr_options_table *table = &vet_subject_type(subject)->options;
     const weir_option *row;
     size_t count = 0;
     for (; (row = wr_options_row(table, count)); count++)
@@ -71,7 +72,7 @@ static void try_source(const struct vet_subject *subject, const weir_option *row
 
 void vet_check_source_values(const struct vet_subject *subject)
 {
-    vet_check_values_with(subject, &vet_specimen_type(subject)->options, try_source);
+    vet_check_values_with(subject, &vet_subject_type(subject)->options, try_source);
 }
 
 /* ---- Create ---------------------------------------------------------------------------------- */

@@ -60,23 +60,13 @@ static void note_types(const struct vet_subject *subject)
     struct wr_plugins *plugins = vet_subject_plugins();
     const char *kind = subject->is_source ? "source" : "handler";
     uint32_t offered = count_offered(subject);
-    for (const struct wr_type *type = wr_plugins_next(plugins, NULL); type && !subject->is_source;
-         type = wr_plugins_next(plugins, type))
-        note_type(type->is.name);
-    const struct wr_source_type *type = NULL;
-    while (subject->is_source && (type = wr_source_types_next(vet_specimen_types(), type)))
+    const struct wr_type *type = NULL;
+    while ((type = wr_plugins_next(plugins, vet_subject_kind(subject), type)))
         note_type(type->is.name);
     if (!offered)
         vet_fail("it offers no %s type: weir_%s_type_at(0) returns NULL", kind, kind);
     if (offered <= VET_TYPES && offered != vet_page->type_count)
         vet_fail("it offers %u %s types, of which some have the same name", offered, kind);
-}
-
-static bool load(const struct vet_subject *subject, struct wr_error *error)
-{
-    struct wr_plugins *plugins = vet_subject_plugins();
-    return subject->is_source ? wr_source_types_load(vet_specimen_types(), plugins, subject->path, error)
-                              : wr_plugins_load(plugins, subject->path, error);
 }
 
 static void check_load(const struct vet_subject *subject)
@@ -87,7 +77,7 @@ static void check_load(const struct vet_subject *subject)
     vet_state_take(&before);
     int descriptors = vet_descriptors_count(), threads = vet_descriptors_threads(INT_MAX);
     vet_enter(VET_LOAD, "loading it");
-    if (!load(subject, &error))
+    if (!wr_plugins_load(vet_subject_plugins(), vet_subject_kind(subject), subject->path, &error))
         vet_fail("%s", error.text);
     note_types(subject);
     vet_leave();

@@ -351,30 +351,12 @@ uint64_t vet_specimen_whole(const struct vet_subject *subject)
 
 /* ---- Creating and destroying ----------------------------------------------------------------- */
 
-struct wr_source_types *vet_specimen_types(void)
-{
-    static struct wr_source_types types;
-    return &types;
-}
-
-struct wr_source_type *vet_specimen_type(const struct vet_subject *subject)
-{
-    struct wr_error error = {0};
-    vet_enter(VET_LOAD, "loading %.120s", subject->path);
-    struct wr_source_type *type =
-        wr_source_types_find(vet_specimen_types(), vet_subject_plugins(), subject->type, subject->path, &error);
-    vet_leave();
-    if (!type)
-        vet_fail("%s", error.text);
-    return type;
-}
-
 /* The options are a document of their own, so that errors have their places in what the user wrote. */
 static struct wr_source *prepare(struct vet_specimen *specimen, struct wr_error *error)
 {
     static struct wr_runtime runtime; /* none of it is in use but its log, which is silent, and a lock */
     const struct vet_subject *subject = specimen->subject;
-    struct wr_source_type *type = vet_specimen_type(subject);
+    struct wr_type *type = vet_subject_type(subject);
     struct wr_config *config = wr_parse_text("--options", "{}", 2, NULL, error);
     const char *text = subject->options ? subject->options : "{}";
     struct wr_document *document = config ? wr_document_parse("--options", text, strlen(text), error) : NULL;
@@ -403,7 +385,7 @@ void vet_specimen_make(struct vet_specimen *specimen, const struct vet_subject *
     specimen->source = prepare(specimen, &error);
     if (!specimen->source)
         vet_fail_to_create("%s", error.text);
-    specimen->type = &specimen->source->type->is;
+    specimen->type = &specimen->source->type->source;
     specimen->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (specimen->wake_fd < 0)
         vet_skip("vet itself: eventfd: %s", strerror(errno));

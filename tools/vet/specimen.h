@@ -65,12 +65,6 @@ struct vet_specimen {
     void (*after)(const void *specimen, const char *callback);
 };
 
-/* Returns the source types of this process. */
-struct wr_source_types *vet_specimen_types(void);
-
-/* Returns the type under test; the check fails if it cannot be loaded. */
-struct wr_source_type *vet_specimen_type(const struct vet_subject *subject);
-
 /* Prepares a source with the options of --options; the check fails if they are refused. */
 void vet_specimen_make(struct vet_specimen *specimen, const struct vet_subject *subject);
 

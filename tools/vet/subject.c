@@ -16,11 +16,17 @@ struct wr_plugins *vet_subject_plugins(void)
     return &plugins;
 }
 
+const struct wr_plugins_kind *vet_subject_kind(const struct vet_subject *subject)
+{
+    return subject->is_source ? &wr_plugins_sources : &wr_plugins_handlers;
+}
+
 struct wr_type *vet_subject_type(const struct vet_subject *subject)
 {
     struct wr_error error = {0};
     vet_enter(VET_LOAD, "loading %.120s", subject->path);
-    struct wr_type *type = wr_plugins_find(vet_subject_plugins(), subject->type, subject->path, &error);
+    struct wr_type *type =
+        wr_plugins_find(vet_subject_plugins(), vet_subject_kind(subject), subject->type, subject->path, &error);
     vet_leave();
     if (!type)
         vet_fail("%s", error.text);

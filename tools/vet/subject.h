@@ -11,6 +11,9 @@ struct wr_error;
 /* Returns the plugin registry of this process. */
 struct wr_plugins *vet_subject_plugins(void);
 
+/* Whether it is a handler type or a source type. */
+const struct wr_plugins_kind *vet_subject_kind(const struct vet_subject *subject);
+
 /* Returns the type under test; the check fails if it cannot be loaded. */
 struct wr_type *vet_subject_type(const struct vet_subject *subject);
 

@@ -77,6 +77,15 @@ static void abandon(void *self)
     atomic_fetch_add(&script.abandoned, 1);
 }
 
+static void probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
+{
+    const struct source *source = self;
+    (void)timeout_ms;
+    bool is_there = strcmp(source->tag, "unreachable") != 0;
+    outcome->code = is_there ? WEIR_OUTCOME_OK : WEIR_OUTCOME_RETRY;
+    strcpy(outcome->reason, is_there ? "" : "it is not there");
+}
+
 static const weir_source_type type = {
     .size = sizeof(weir_source_type),
     .abi = WEIR_SOURCE_ABI,
@@ -92,6 +101,7 @@ static const weir_source_type type = {
     .close = close_source,
     .destroy = destroy,
     .abandon = abandon,
+    .probe = probe,
 };
 
 const weir_source_type *weir_source_type_at(uint32_t index)

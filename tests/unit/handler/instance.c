@@ -120,9 +120,9 @@ static struct wr_instance *instance;
 
 static void setup(void)
 {
-    cr_assert_eq(wr_plugins_register(&plugins, &probe_type, NULL, &error), 0);
-    cr_assert_eq(wr_plugins_register(&plugins, &mute_type, NULL, &error), 0);
-    cr_assert_eq(wr_plugins_register(&plugins, &any_type, NULL, &error), 0);
+    cr_assert_eq(wr_plugins_register(&plugins, &wr_plugins_handlers, &probe_type, NULL, &error), 0);
+    cr_assert_eq(wr_plugins_register(&plugins, &wr_plugins_handlers, &mute_type, NULL, &error), 0);
+    cr_assert_eq(wr_plugins_register(&plugins, &wr_plugins_handlers, &any_type, NULL, &error), 0);
 }
 
 static void teardown(void)
@@ -146,7 +146,7 @@ static struct wr_instance *make_from(const char *handlers)
     if (!config)
         return NULL;
     const struct wr_config_handler *handler = wr_config_find_handler(config, "h");
-    struct wr_type *type = wr_plugins_find(&plugins, handler->type, NULL, &error);
+    struct wr_type *type = wr_plugins_find(&plugins, &wr_plugins_handlers, handler->type, NULL, &error);
     return instance = wr_instance_new(type, config, handler, &silent, NULL, NULL, &error);
 }
 
@@ -248,7 +248,7 @@ Test(instance, a_types_default_for_an_unknown_option_is_reported_as_an_error_of_
     weir_handler_type type = mute_type;
     type.name = "wrong";
     type.defaults = wrong;
-    cr_assert_eq(wr_plugins_register(&plugins, &type, NULL, &error), 0);
+    cr_assert_eq(wr_plugins_register(&plugins, &wr_plugins_handlers, &type, NULL, &error), 0);
     cr_assert_null(make_from("{\"h\": {\"type\": \"wrong\"}}"));
     cr_assert_eq(error.code, WEIR_ERR_PLUGIN);
     cr_assert(strstr(error.text, "\"wrong\": a default for \"overflows\", which is not a common option"));
@@ -473,7 +473,7 @@ static bool create_careful(void)
 static void use_careful(bool able, const char *words)
 {
     if (!prepared)
-        cr_assert_eq(wr_plugins_register(&plugins, &careful_type, NULL, &error), 0);
+        cr_assert_eq(wr_plugins_register(&plugins, &wr_plugins_handlers, &careful_type, NULL, &error), 0);
     can_prepare = able;
     prepare_message = words;
 }
@@ -567,7 +567,8 @@ static struct wr_instance *make_hiding(const char *name, const char *handlers)
         .destroy = destroy,
     };
     newer_option = "batch";
-    cr_assert_eq(wr_plugins_register(&plugins, &hiding_type, NULL, &error), 0, "%s", error.text);
+    cr_assert_eq(wr_plugins_register(&plugins, &wr_plugins_handlers, &hiding_type, NULL, &error), 0, "%s",
+                 error.text);
     return make_from(handlers);
 }
 

@@ -60,13 +60,13 @@ static void copy(const char *from, const char *to)
 static struct wr_type *find(const char *name)
 {
     error = (struct wr_error){0};
-    return wr_plugins_find(&plugins, name, NULL, &error);
+    return wr_plugins_find(&plugins, &wr_plugins_handlers, name, NULL, &error);
 }
 
 static struct wr_type *find_at(const char *name, const char *path)
 {
     error = (struct wr_error){0};
-    return wr_plugins_find(&plugins, name, path, &error);
+    return wr_plugins_find(&plugins, &wr_plugins_handlers, name, path, &error);
 }
 
 static void assert_refused(const struct wr_type *type, const char *words)
@@ -141,9 +141,9 @@ Test(plugin, a_file_may_hold_several_types)
 {
     struct wr_type *pair = find("pair");
     cr_assert(pair, "%s", error.text);
-    cr_assert_eq(find("other_of_pair"), wr_plugins_next(&plugins, pair));
-    cr_assert_null(wr_plugins_next(&plugins, find("other_of_pair")));
-    cr_assert_eq(wr_plugins_next(&plugins, NULL), pair);
+    cr_assert_eq(find("other_of_pair"), wr_plugins_next(&plugins, &wr_plugins_handlers, pair));
+    cr_assert_null(wr_plugins_next(&plugins, &wr_plugins_handlers, find("other_of_pair")));
+    cr_assert_eq(wr_plugins_next(&plugins, &wr_plugins_handlers, NULL), pair);
 }
 
 Test(plugin, an_unknown_type_is_reported_with_the_folders_and_a_suggestion)
@@ -324,8 +324,8 @@ static void count_error(void *ctx, const struct wr_error *problem)
 
 static bool is_known(const char *name)
 {
-    for (const struct wr_type *type = wr_plugins_next(&plugins, NULL); type;
-         type = wr_plugins_next(&plugins, type))
+    for (const struct wr_type *type = wr_plugins_next(&plugins, &wr_plugins_handlers, NULL); type;
+         type = wr_plugins_next(&plugins, &wr_plugins_handlers, type))
         if (strcmp(type->is.name, name) == 0)
             return true;
     return false;
@@ -333,11 +333,11 @@ static bool is_known(const char *name)
 
 Test(plugin, loading_all_skips_refused_plugins)
 {
-    wr_plugins_load_all(&plugins, count_error, NULL);
+    wr_plugins_load_all(&plugins, &wr_plugins_handlers, count_error, NULL);
     cr_assert(is_known("sound") && is_known("pair") && is_known("other_of_pair"));
     cr_assert_not(is_known("undefined"));
     cr_assert_eq(error_count, 6);
-    wr_plugins_load_all(&plugins, NULL, NULL);
+    wr_plugins_load_all(&plugins, &wr_plugins_handlers, NULL, NULL);
 }
 
 Test(plugin, after_a_fork_the_lock_of_the_list_is_free)
@@ -352,7 +352,7 @@ Test(plugin, after_a_fork_the_lock_of_the_list_is_free)
 static int register_type(const weir_handler_type *type)
 {
     error = (struct wr_error){0};
-    return wr_plugins_register(&plugins, type, NULL, &error);
+    return wr_plugins_register(&plugins, &wr_plugins_handlers, type, NULL, &error);
 }
 
 Test(plugin, a_registered_type_is_found_before_a_plugin_of_its_name)

@@ -340,15 +340,16 @@ typedef struct weir_handler_type {
     const char *name;    /* [a-z][a-z0-9_]*, at most 63 bytes */
     const char *summary; /* one line, for people */
 
-    /* WEIR_KINDS_*: kinds of samples that it takes. 0: doubles and integers. An event with a sample of another
-     * kind, also of a kind that a later core adds, is withheld and counted as dropped (unrepresentable). */
-    uint32_t kinds;
-
-    uint32_t formats;             /* WEIR_FORMAT_*: what it can write. 0: it uses no encoder */
     const weir_option *options;   /* its options, see <weir/options.h>; NULL: none */
     size_t option_row_size;       /* sizeof(weir_option) */
     size_t options_size;          /* sizeof the struct that the table fills */
     const weir_default *defaults; /* its defaults for common options; NULL: none */
+
+    /* WEIR_KINDS_*: kinds of samples that it takes. 0: doubles and integers. An event with a sample of another
+     * kind, also of a kind that a later core adds, is withheld and counted as dropped (unrepresentable). */
+    uint32_t kinds;
+
+    uint32_t formats; /* WEIR_FORMAT_*: what it can write. 0: it uses no encoder */
 
     /* [configuring] Optional. Initializes libraries that have state for the whole process (libcurl, OpenSSL).
      * Called before the first create of the type; once in a process: after it has returned true it is not

@@ -34,6 +34,7 @@ extern "C" {
 
 struct pollfd;            /* <poll.h> */
 struct weir_handler_type; /* <weir/handler.h> */
+struct weir_source_type;  /* <weir/source.h> */
 
 /* The core, as one handler or source sees it. Each has its own host, valid from create until destroy has
  * returned; prepare gets one that is valid during that call only. Owned by the core and read-only. What follows
@@ -51,8 +52,11 @@ typedef struct weir_host {
      * given to weir_register_handler_type. NULL for a source. */
     const struct weir_handler_type *type;
 
-    /* The context that was given to weir_register_handler_type; NULL for a type of a plugin, and for a source.
-     */
+    /* The same for a source: of weir_source_type_at or weir_register_source_type. NULL for a handler. */
+    const struct weir_source_type *source_type;
+
+    /* The context that was given to weir_register_handler_type or weir_register_source_type; NULL for a type of
+     * a plugin. */
     void *context;
 
     /* Writes a message to weir's log, behind the handler's name. level: enum weir_log_level. Messages longer
@@ -191,6 +195,8 @@ enum {
     WEIR_WAIT_ROOM =
         1u << 1, /* sources only: after WEIR_ADD_FULL or a parser that is full, there may be room */
     WEIR_WAIT_STOP = 1u << 2, /* the callback has to return. Reported until then */
+    WEIR_WAIT_RELOAD =
+        1u << 3, /* sources only: the program has called weir_reload: reopen files. Reported once */
 };
 
 /* Service "waiting/1", a weir_waiting: how a handler waits for descriptors, time and the end in one call.

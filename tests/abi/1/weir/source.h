@@ -18,7 +18,7 @@
  * Threads: [configuring] is any thread that configures weir, or that starts or stops sources; it has at least
  * 256 KiB of stack. [source] is the source's own thread: it alone calls open, run and close, never two at a
  * time. It has all signals blocked, and at least 1 MiB of stack. [fork] is a child process, before fork()
- * returns in it.
+ * returns in it. [check] is a thread of `weir check --open`, where the source has no thread.
  *
  * The rule of run: it waits in weir_intake.wait alone, and returns when that reports WEIR_WAIT_STOP; the
  * service "connecting/1" of <weir/host.h> waits in it too. Adding never waits: what finds no room is offered
@@ -353,6 +353,10 @@ typedef struct weir_source_type {
     size_t options_size;          /* sizeof the struct that the table fills */
     const weir_default *defaults; /* its defaults for common options, such as "parse"; NULL: none */
 
+    /* [configuring] Optional. Initializes libraries that have state for the whole process: as prepare of
+     * <weir/handler.h>. */
+    bool (*prepare)(const weir_host *host);
+
     /* [configuring] Creates a source: checks what the table cannot, and allocates. No I/O, no threads. options:
      * the filled struct, owned by the core, valid until destroy has returned. Returns the instance, or NULL
      * after host->refuse: the configuration is refused. */
@@ -375,6 +379,11 @@ typedef struct weir_source_type {
      * else; also of one that is closed, so close has to note that they are. The instance is never used again in
      * the child: a forked process has no sources. */
     void (*abandon)(void *self);
+
+    /* [check] Optional. Finds out, within timeout_ms milliseconds, whether it could read now what it reads
+     * from. Takes nothing from it, and leaves nothing open. OK: it could; reason may hold a remark. Any other
+     * code: it could not, for that reason. Without it `weir check --open` does not try the source. */
+    void (*probe)(void *self, int64_t timeout_ms, weir_outcome *outcome);
 } weir_source_type;
 
 /* The entry point, defined by the plugin. Returns the type of that index, always the same pointer, or NULL if
