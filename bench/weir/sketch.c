@@ -1,6 +1,6 @@
 /* sketch: measures what a value costs in a quantile sketch, beside a histogram with fixed bounds.
  *
- * For each distribution it prints nanoseconds per value and how many bins the sketch has. */
+ * For each distribution it prints nanoseconds per value and how many values or bins the sketch has. */
 
 #include <math.h>
 #include <stdint.h>
@@ -58,8 +58,8 @@ static void measure(const char *name, const double *values)
         sketched = fmin(sketched, (middle - begin) / VALUES);
         counted = fmin(counted, (end - middle) / VALUES);
     }
-    printf("%-28s %6.1f ns in a sketch of %4u bins, %6.1f ns in a histogram of %d buckets\n", name, sketched,
-           sketch.bins, counted, BUCKETS + 1);
+    printf("%-28s %6.1f ns in a sketch of %4u entries, %6.1f ns in a histogram of %d buckets\n", name, sketched,
+           sketch.entries, counted, BUCKETS + 1);
     wr_sketch_fini(&sketch);
 }
 

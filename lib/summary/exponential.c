@@ -32,11 +32,9 @@ static int32_t index_of(double magnitude)
     return index;
 }
 
-/* Returns the magnitude of a bin's values: never outside the smallest and the largest value. */
-static double magnitude_of(const struct wr_sketch *sketch, uint32_t bin)
+static double magnitude_of(const struct wr_sketch *sketch, uint32_t entry)
 {
-    double value = wr_sketch_value(sketch->keys[bin]);
-    value = value < sketch->min ? sketch->min : value > sketch->max ? sketch->max : value;
+    double value = wr_sketch_value_at(sketch, entry);
     return value < 0 ? -value : value > 0 ? value : DBL_TRUE_MIN;
 }
 
@@ -47,8 +45,8 @@ static int32_t coarsen(int32_t index, int shift)
     return index / width - (index % width < 0);
 }
 
-/* The bins of one sign, [first, end) in the order of keys, and their lowest and highest index at the finest
- * scale. */
+/* The values or bins of one sign, [first, end) in ascending order, and their lowest and highest index at the
+ * finest scale. */
 struct side {
     uint32_t first, end;
     int32_t low, high;
@@ -78,20 +76,20 @@ static void fill(struct wr_exponential_buckets *buckets, const struct wr_sketch 
     buckets->offset = coarsen(side->low, shift);
     buckets->count = count_buckets(side, shift);
     memset(buckets->counts, 0, buckets->count * sizeof *buckets->counts);
-    for (uint32_t bin = side->first; bin < side->end; bin++) {
-        int32_t index = coarsen(index_of(magnitude_of(sketch, bin)), shift);
-        buckets->counts[index - buckets->offset] += sketch->counts[bin];
+    for (uint32_t entry = side->first; entry < side->end; entry++) {
+        int32_t index = coarsen(index_of(magnitude_of(sketch, entry)), shift);
+        buckets->counts[index - buckets->offset] += sketch->counts[entry];
     }
 }
 
 void wr_exponential_make(struct wr_exponential *histogram, const struct wr_sketch *sketch, uint32_t most)
 {
     uint32_t zero = 0;
-    while (zero < sketch->bins && sketch->keys[zero] < 0)
+    while (zero < sketch->entries && wr_sketch_key_at(sketch, zero) < 0)
         zero++;
-    bool has_zeros = zero < sketch->bins && sketch->keys[zero] == 0;
+    bool has_zeros = zero < sketch->entries && wr_sketch_key_at(sketch, zero) == 0;
     const struct side negative = make_side(sketch, 0, zero),
-                      positive = make_side(sketch, zero + has_zeros, sketch->bins);
+                      positive = make_side(sketch, zero + has_zeros, sketch->entries);
     int shift = 0;
     while (count_buckets(&negative, shift) > most || count_buckets(&positive, shift) > most)
         shift++;

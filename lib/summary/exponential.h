@@ -2,10 +2,10 @@
  * a bucket's bounds differ by the factor 2^(2^-scale), and it holds its upper bound. Negative values have
  * buckets of their own, by their magnitude.
  *
- * A bin of the sketch goes as a whole to the bucket of its representative value, which differs from the bin's
- * values by at most 1 %. The finest scale has the largest factor below that of the bins, so the middle of a
- * bucket differs from them by at most 1.6 %. Each coarser scale halves the buckets, and doubles what they add
- * to the 1 %: see doc/config.md. */
+ * Values that the sketch has itself go to their own buckets. A bin of it goes as a whole to the bucket of its
+ * representative value, which differs from the bin's values by at most 1 %. The finest scale has the largest
+ * factor below that of the bins, so the middle of a bucket differs from them by at most 1.6 %. Each coarser
+ * scale halves the buckets, and doubles what they add to the 1 %: see doc/config.md. */
 #ifndef WR_EXPONENTIAL_H
 #define WR_EXPONENTIAL_H
 

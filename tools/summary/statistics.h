@@ -1,5 +1,5 @@
 /* statistics: of each series in some files: how many values, mean, spread, quantiles and course, in bounded
- * memory. Count, mean, standard deviation, smallest and largest are exact; quantiles differ by at most 1 %. */
+ * memory. Count, mean, standard deviation, smallest and largest are exact; quantiles are as in sketch.h. */
 #ifndef WEIR_TOOLS_STATISTICS_H
 #define WEIR_TOOLS_STATISTICS_H
 

@@ -223,7 +223,8 @@ const struct command command_summary = {
         "                      prometheus or openmetrics; default: csv and json by their names, else\n"
         "                      auto\n"
         "  -h, --help          this text\n\n"
-        "FILE - is standard input. Quantiles are within 1 %. Running totals count by their increments.\n"
-        "Reports, of weir run --report, of the handler type report and of perf.py, are recognised.\n",
+        "FILE - is standard input. Quantiles of many values are within 1 %. Running totals count by\n"
+        "their increments. Reports, of weir run --report, of the handler type report and of perf.py, are\n"
+        "recognised.\n",
     .run = run,
 };

@@ -78,7 +78,7 @@ Test(summary, the_largest_one_fits)
     summary.bucket_count = WR_BUCKETS_MOST;
     summary.buckets = summary.total_buckets = most;
     double value = 1e-300;
-    while (summary.sketch.bins < WR_SKETCH_BINS && value < 1e300) {
+    while (summary.sketch.entries < WR_SKETCH_BINS && value < 1e300) {
         wr_sketch_add(&summary.sketch, value);
         value *= 1.3;
     }
@@ -86,7 +86,7 @@ Test(summary, the_largest_one_fits)
     cr_assert_lt(wr_summary_write(&summary, &scratch, text), WR_SUMMARY_TEXT);
     cr_assert_eq(scratch.data, before);
     cr_assert(wr_summary_read(&read, &room, text, &error), "%s", error.text);
-    cr_assert_eq(read.sketch.bins, summary.sketch.bins);
+    cr_assert_eq(read.sketch.entries, summary.sketch.entries);
     wr_sketch_fini(&read.sketch);
     wr_sketch_fini(&summary.sketch);
 }
