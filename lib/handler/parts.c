@@ -263,29 +263,35 @@ static void put_named(struct work *work, const char *what, const char *percent, 
     put_part(work, suffix, value, is);
 }
 
+/* JavaScript's Math.round of what is not negative: a half is rounded up. */
+static uint64_t round_number(double number)
+{
+    uint64_t whole = (uint64_t)number;
+    return whole + (number - (double)whole >= 0.5);
+}
+
 /* https://github.com/statsd/statsd, lib/process_metrics.js and docs/metric_types.md: a percentile is that of
  * the nearest rank, to which the rank is rounded; of too few values there is none. */
 static void put_ranks(struct work *work, const struct wr_sketch *values)
 {
     const struct wr_percentiles *percentiles = &work->rules->percentiles;
-    double count = (double)values->count;
     for (size_t i = 0; i < percentiles->count; i++) {
         const char *percent = percentiles->suffixes[i] + strlen(".p");
-        uint64_t rank = values->count == 1 ? 1 : (uint64_t)(percentiles->quantiles[i] * count + 0.5);
+        uint64_t rank =
+            values->count == 1 ? 1 : round_number(percentiles->quantiles[i] * (double)values->count);
         if (!rank)
             continue;
         put_named(work, ".count_", percent, (double)rank, COUNTS);
-        put_named(work, ".upper_", percent, wr_sketch_quantile(values, (double)rank / count), 0);
+        put_named(work, ".upper_", percent, wr_sketch_at_rank(values, rank), 0);
     }
 }
 
 /* Between the two in the middle. */
 static double find_median(const struct wr_sketch *values)
 {
-    double count = (double)values->count;
     uint64_t half = values->count / 2;
-    double above = wr_sketch_quantile(values, (double)(half + 1) / count);
-    return values->count % 2 ? above : (wr_sketch_quantile(values, (double)half / count) + above) / 2;
+    double above = wr_sketch_at_rank(values, half + 1);
+    return values->count % 2 ? above : (wr_sketch_at_rank(values, half) + above) / 2;
 }
 
 static void put_timer(struct work *work, double seconds)

@@ -2,12 +2,15 @@
 
 import itertools
 import json
+import math
 import os
+import random
+import re
 import signal
 import socket
 import stat
 
-from harness import Skip, assert_ledgers, lines_of, main, run, skip_fork_under_sanitizers, wait_for
+from harness import Skip, assert_ledgers, await_day, lines_of, main, run, skip_fork_under_sanitizers, wait_for
 from sourced import SOURCED, Sourced, case, write_config
 
 UDP, TCP = "udp://127.0.0.1:0", "tcp://127.0.0.1:0"
@@ -170,6 +173,86 @@ def how_often_a_timer_is_added_has_a_limit(folder):
         send_udp(program, b"time:1|ms|@0.00000001")
         program.await_stats(lines=1)
         assert program.end()["added"] == expected
+
+
+# ---- The figures of the server StatsD ---------------------------------------------------------------------------
+
+PERCENTS = [1, 5, 7, 29, 50, 57, 75, 90, 95, 98, 99, 99.9, 99.99]
+
+
+def figures_of_timer(received, counted):
+    """Those of https://github.com/statsd/statsd, lib/process_metrics.js, that weir writes, too."""
+    values = sorted(received)
+    count, middle = len(values), len(values) // 2
+    figures = {"count": counted, "lower": values[0], "upper": values[-1], "sum": sum(values), "mean": sum(values) / count,
+               "median": values[middle] if count % 2 else (values[middle - 1] + values[middle]) / 2}
+    for percent in PERCENTS:
+        rank = math.floor(percent / 100 * count + 0.5) if count > 1 else count
+        if rank:
+            name = str(percent).replace(".", "_")
+            figures.update({f"count_{name}": rank, f"upper_{name}": values[rank - 1]})
+    return figures
+
+
+def figures_of_load(folder, lines):
+    """What a file has after these lines, in one interval: by path. Rates are those of a time that is not known, and left out."""
+    await_day()
+    out = os.path.join(folder, "out")
+    program = Sourced(folder, {"type": "statsd", "listen": [TCP], "split": "first"}, {
+        "type": "file", "path": out, "format": {"type": "graphite", "names": "statsd"}, "aggregate": "1d", "percentiles": PERCENTS,
+        "block_timeout": "1h"})
+    with connect(program) as client:
+        client.sendall("".join(line + "\n" for line in lines).encode())
+        program.await_stats(lines=len(lines))
+    program.end()
+    figures = {}
+    for path, value, _ in (line.split(" ") for line in lines_of(out)):
+        figures.setdefault(path, float(value))  # an interval without values may follow
+    rates = {path: value for path, value in figures.items() if path.endswith((".rate", ".count_ps"))}
+    seconds = {figures[re.sub(r"\.(rate|count_ps)$", ".count", path)] / value for path, value in rates.items()}
+    assert rates and max(seconds) / min(seconds) < 1 + 1e-9, seconds
+    return {path: value for path, value in figures.items() if path not in rates}
+
+
+@case
+def of_few_values_the_figures_are_those_of_the_server_statsd(folder):
+    """Of whole numbers and their quarters exactly; of others, sum and mean are more exact than the server's."""
+    chance = random.Random(20)
+    kinds = {"whole": lambda: chance.randrange(500), "quarter": lambda: chance.randrange(-300, 300) / 4,
+             "time": lambda: round(chance.lognormvariate(3, 1), 3), "any": lambda: chance.uniform(1, 1000)}
+    timers = {f"app.{kind}.{size}": [draw() for _ in range(size)]
+              for kind, draw in kinds.items() for size in (1, 2, 3, 4, 5, 7, 10, 11, 20, 50, 55, 99, 100, 101, 250, 256)}
+    timers["app.few.5000"] = [chance.randrange(250) for _ in range(5000)]
+    lines = [f"{name}:{value!r}|ms" for name, values in timers.items() for value in values]
+    chance.shuffle(lines)
+    counters = {"app.hits": (1, 1, 0.5), "app.bytes": (0.25, 1000, 7)}
+    lines += [f"{name}:{value}|c" for name, values in counters.items() for value in values]
+    lines += ["app.sampled:3|c|@0.1", "app.sampled:1|c|@0.25", "app.level:7|g", "app.level:-3|g", "app.level:+0.5|g"]
+    written = figures_of_load(folder, lines)
+    expected = {"stats.gauges.app.level": 4.5, "stats.counters.app.sampled.count": 34}
+    expected.update({f"stats.counters.{name}.count": sum(values) for name, values in counters.items()})
+    for name, values in timers.items():
+        expected.update({f"stats.timers.{name}.{part}": value for part, value in figures_of_timer(values, len(values)).items()})
+    assert set(written) == set(expected), set(written) ^ set(expected)
+    for path, value in expected.items():
+        is_rounded = ("any" in path or "time." in path) and path.endswith((".sum", ".mean"))
+        is_equal = math.isclose(written[path], value, rel_tol=1e-13) if is_rounded else written[path] == value
+        assert is_equal, (path, written[path], value)
+
+
+@case
+def a_sample_rate_changes_no_figure_but_sum_and_ranks(folder):
+    """Sums and ranks are those of all values, and those of the server of the received ones."""
+    chance = random.Random(21)
+    timers = {f"app.s{weight}.{size}": (weight, [chance.randrange(100) for _ in range(size)])
+              for weight in (2, 4, 10, 100) for size in (1, 2, 3, 10, 20, 55)}
+    written = figures_of_load(folder, [f"{name}:{value}|ms|@{1 / weight}" for name, (weight, values) in timers.items() for value in values])
+    for name, (weight, values) in timers.items():
+        expected = figures_of_timer(values, len(values) * weight)
+        for part in ("count", "lower", "upper", "mean", "median"):
+            assert written[f"stats.timers.{name}.{part}"] == expected[part], (name, part)
+        whole = figures_of_timer(values * weight, len(values) * weight)
+        assert {part: written[f"stats.timers.{name}.{part}"] for part in whole} == whole, name
 
 
 def send_members(program, *members):
