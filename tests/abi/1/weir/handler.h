@@ -249,10 +249,10 @@ typedef struct weir_summaries {
     bool (*read)(const weir_host *host, const weir_batch *batch, const weir_sample *sample,
                  weir_summary *summary);
 
-    /* [worker] Returns the quantile, 0..1, of the values of the interval that was read last, within 1 % of the
-     * smallest value that at least this share of them do not exceed. For a histogram, if the handler's option
-     * "percentiles" is an empty list: the upper bound of the bucket that this value is in, or the largest
-     * value. NaN: there were none, or the instrument has none. */
+    /* [worker] Returns the quantile, 0..1, of the values of the interval that was read last: the smallest value
+     * that at least this share of them do not exceed, or, of more than 256 distinct values, one within 1 % of
+     * it. For a histogram, if the handler's option "percentiles" is an empty list: the upper bound of the
+     * bucket that this value is in, or the largest value. NaN: there were none, or the instrument has none. */
     double (*quantile)(const weir_host *host, double q);
 
     /* [worker, inside emit] For a type that gets the parts of summaries: since when the totals are counted of
