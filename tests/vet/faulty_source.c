@@ -28,7 +28,7 @@
     X(leaves_thread) X(leaks_memory) X(abandon_leaves) \
     X(abandon_writes) X(abandon_crashes) X(wrong_thread) X(empty_record) X(odd_kind) X(odd_mark) \
     X(logs_secret) X(crashes_at_stop) X(many_descriptors) X(odd_descriptor) X(slow_to_stop) \
-    X(early_stop) X(crashes_at_exit)
+    X(early_stop) X(crashes_at_exit) X(drops) X(probe_leaks) X(probe_hangs)
 /* clang-format on */
 
 #define NUMBER(name) FAULT_##name,
@@ -293,6 +293,7 @@ static void misbehave_in_run(struct source *source, weir_outcome *outcome)
 {
     switch (source->fault) {
     case FAULT_unknown_code: outcome->code = 17; break;
+    case FAULT_drops: outcome->code = WEIR_OUTCOME_DROP; break;
     case FAULT_garbage: outcome->size = 1; break;
     case FAULT_writes_behind_outcome: memset(outcome->reason, 0, sizeof outcome->reason + 8); break;
     case FAULT_run_changes_mask: unblock_hangup(); break;
@@ -335,6 +336,16 @@ static void abandon(void *self)
         close(source->fd);
 }
 
+static void probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
+{
+    const struct source *source = self;
+    (void)timeout_ms, (void)outcome;
+    if (source->fault == FAULT_probe_hangs)
+        hang();
+    if (source->fault == FAULT_probe_leaks)
+        memfd_create("lost", MFD_CLOEXEC);
+}
+
 #ifdef WRONG_DEFAULT
 static const weir_default defaults[] = {{"no_such_option", "1"}, {0}};
 #endif
@@ -361,6 +372,7 @@ static const weir_source_type type = {
 #ifndef WRONG_ABANDON
     .abandon = abandon,
 #endif
+    .probe = probe,
 };
 
 const weir_source_type *weir_source_type_at(uint32_t index)

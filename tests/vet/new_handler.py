@@ -56,7 +56,7 @@ def a_new_source_builds_passes_its_tests_and_is_installed(folder):
     weir, stage, probe = create(folder, "--source")
     done = make(probe, stage, "check", f"WEIR={weir}", STRICT)
     assert done.returncode == 0, done
-    assert done.stdout.count("\n  ok ") == 17 and " FAIL " not in done.stdout.replace("0 FAIL", ""), done.stdout
+    assert done.stdout.count("\n  ok ") == 18 and " FAIL " not in done.stdout.replace("0 FAIL", ""), done.stdout
     assert done.stdout.endswith("== good\n") and "source: 2 delivered\n" in done.stdout, done.stdout
     shown = "probe - reads lines from a Unix datagram socket\n"
     assert_installs(folder, stage, probe, "probe.source.so", ((weir, "sources", "probe"), shown))

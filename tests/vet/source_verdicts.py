@@ -14,7 +14,7 @@ HERE = os.path.join(BUILD, "tests", "vet", ".libs")
 FAULTY = os.path.join(HERE, "faulty_source.so")
 LINES = r"printf '1\n2\n3\n'"
 KILLED = r"killed by (Segmentation fault|Aborted|Bus error) in "
-CHECKS = ("load", "type", "options", "create", "values", "life", "idle", "full", "refused", "stop", "reload", "state", "descriptors",
+CHECKS = ("load", "type", "options", "create", "values", "life", "idle", "full", "refused", "stop", "reload", "probe", "state", "descriptors",
           "threads", "memory", "abandon", "program")
 
 # The check that finds each fault, and the text of its verdict.
@@ -28,7 +28,10 @@ VERDICTS = {
     "open_crashes": ("life", KILLED + "open$"),
     "open_hangs": ("life", "open does not return within"),
     "open_without_reason": ("life", "open returns the code 1 without a reason"),
-    "unknown_code": ("life", r"run returns the code 17; allowed: 0 \(OK\) to 3 \(FAILED\)"),
+    "unknown_code": ("life", r"run returns the code 17; allowed: 0 \(OK\), 1 \(RETRY\), 2 \(REOPEN\) and 4 \(FAILED\)"),
+    "drops": ("life", "run returns the code 3; allowed: "),
+    "probe_leaks": ("probe", "probe leaves a descriptor open: .*memfd:lost"),
+    "probe_hangs": ("probe", "probe with 2000 ms does not return within"),
     "garbage": ("life", "run changes outcome->size"),
     "writes_behind_outcome": ("life", "run writes beyond the end of the outcome"),
     "never_waits": ("life", "run calls neither weir_intake.wait nor add within"),

@@ -9,6 +9,7 @@
 #include "growth.h"
 #include "specimen.h"
 #include "state.h"
+#include "subject.h"
 #include "text/common.h"
 #include "thread.h"
 
@@ -263,6 +264,25 @@ void vet_check_source_reload(const struct vet_subject *subject)
     keep(subject);
     vet_pass(
         "it is replaced by another one, and goes on when one with equal options was created and destroyed");
+}
+
+/* ---- Probe ----------------------------------------------------------------------------------- */
+
+static void probe_once(void *ctx, int64_t timeout_ms)
+{
+    vet_specimen_probe(ctx, timeout_ms);
+}
+
+void vet_check_source_probe(const struct vet_subject *subject)
+{
+    struct vet_specimen specimen;
+    if (!vet_subject_type(subject)->source.probe)
+        vet_pass("it has none: weir check --open does not try it");
+    vet_specimen_create(&specimen, subject);
+    vet_check_probe_within(probe_once, &specimen, 2000);
+    vet_check_probe_within(probe_once, &specimen, 0);
+    vet_specimen_destroy(&specimen);
+    vet_pass("it returns within its timeout, and leaves no descriptor open");
 }
 
 /* ---- The program's state --------------------------------------------------------------------- */

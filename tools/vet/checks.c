@@ -46,6 +46,7 @@ const struct vet_check vet_checks_of_source[] = {
     {"refused", vet_check_source_refused, "adding-never-waits", WHOLE_SOURCE, false},
     {"stop", vet_check_source_stop, "waiting", WHOLE_SOURCE, false},
     {"reload", vet_check_source_reload, "create-and-open", WHOLE_SOURCE, false},
+    {"probe", vet_check_source_probe, "create-and-open", VET_LOAD | VET_MAKE | VET_PROBE, false},
     {"state", vet_check_source_state, "create-and-open", WHOLE_SOURCE, false},
     {"descriptors", vet_check_source_descriptors, "create-and-open", WHOLE_SOURCE, false},
     {"threads", vet_check_source_threads, "create-and-open", WHOLE_SOURCE, false},

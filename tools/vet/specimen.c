@@ -39,8 +39,10 @@ static void check_outcome(struct vet_specimen *specimen, const struct fenced *fe
     for (size_t i = 0; i < sizeof fenced->fence; i++)
         if (fenced->fence[i] != FENCE)
             vet_fail("%s writes beyond the end of the outcome", callback);
-    if (outcome->code < WEIR_OUTCOME_OK || outcome->code > WEIR_OUTCOME_FAILED)
-        vet_fail("%s returns the code %d; allowed: 0 (OK) to 3 (FAILED)", callback, outcome->code);
+    if (outcome->code < WEIR_OUTCOME_OK || outcome->code > WEIR_OUTCOME_FAILED ||
+        outcome->code == WEIR_OUTCOME_DROP)
+        vet_fail("%s returns the code %d; allowed: 0 (OK), 1 (RETRY), 2 (REOPEN) and 4 (FAILED)", callback,
+                 outcome->code);
     if (!memchr(outcome->reason, '\0', sizeof outcome->reason))
         vet_fail("%s returns a reason without a NUL at its end", callback);
     if (outcome->code != WEIR_OUTCOME_OK && !*outcome->reason)
@@ -76,6 +78,17 @@ static int call(struct vet_specimen *specimen, enum vet_call which, const char *
     end(specimen, name);
     check_outcome(specimen, &fenced, name);
     return specimen->code;
+}
+
+void vet_specimen_probe(struct vet_specimen *specimen, int64_t timeout_ms)
+{
+    struct fenced fenced;
+    prepare_outcome(&fenced);
+    begin(specimen);
+    vet_enter(VET_PROBE, "probe with %lld ms", (long long)timeout_ms);
+    specimen->type->probe(specimen->self, timeout_ms, &fenced.outcome);
+    end(specimen, "probe");
+    check_outcome(specimen, &fenced, "probe");
 }
 
 bool vet_specimen_open(struct vet_specimen *specimen)

@@ -107,6 +107,7 @@ void vet_specimen_on_thread(void (*script)(struct vet_specimen *specimen), struc
 
 /* [source] One call each. */
 bool vet_specimen_open(struct vet_specimen *specimen);
+void vet_specimen_probe(struct vet_specimen *specimen, int64_t timeout_ms);
 void vet_specimen_close(struct vet_specimen *specimen);
 
 /* A life from start to stop, during which values are sent to it. Returns how many values it has added. */

@@ -156,6 +156,11 @@ void vet_check_source_descriptors(const struct vet_subject *subject);
 void vet_check_source_threads(const struct vet_subject *subject);
 void vet_check_source_memory(const struct vet_subject *subject);
 void vet_check_source_abandon(const struct vet_subject *subject);
+void vet_check_source_probe(const struct vet_subject *subject);
+
+/* Calls probe, of a handler or a source. It must return in time and leave no descriptor open. */
+typedef void vet_probe_call(void *ctx, int64_t timeout_ms);
+void vet_check_probe_within(vet_probe_call *call, void *ctx, int64_t timeout_ms);
 void vet_check_source_program(const struct vet_subject *subject);
 
 #endif
