@@ -46,6 +46,7 @@ struct sum {
     uint64_t count, total_count;
     struct exact sum, total_sum;
     bool has_last;
+    bool was_negative;    /* a value was, so that its sum may go back */
     double last;          /* of a gauge: its level */
     const double *bounds; /* of the buckets */
     size_t bucket_count;  /* one more than there are bounds; 0: none */
@@ -312,6 +313,11 @@ void wr_summer_follow_plan(struct wr_summer *summer)
 
 /* ---- Adding ---------------------------------------------------------------------------------- */
 
+static double value_of(const struct exact *exact)
+{
+    return exact->sum + exact->compensation;
+}
+
 static void add_exactly(struct exact *to, double value)
 {
     wr_neumaier_add(&to->sum, &to->compensation, value);
@@ -340,6 +346,7 @@ WR_ALWAYS_INLINE enum wr_summed add_values(struct sum *sum, double value, double
     add_exactly(&sum->total_sum, all);
     sum->count += count;
     sum->total_count += count;
+    sum->was_negative |= value < 0;
     sum->last = value;
     sum->has_last = true;
     return WR_SUMMED;
@@ -411,6 +418,7 @@ static enum wr_summed add_distribution(struct wr_summer *summer, struct sum *sum
     add_exactly(&sum->total_sum, taken->sum);
     sum->count += taken->values;
     sum->total_count += taken->values;
+    sum->was_negative |= taken->min < 0;
     sum->last = taken->max;
     sum->has_last = true;
     return WR_SUMMED;
@@ -448,6 +456,7 @@ static void clear_totals(struct sum *sum, int64_t now_ns)
     sum->since_ns = now_ns;
     sum->total_count = 0;
     sum->total_sum = (struct exact){0, 0};
+    sum->was_negative = false;
     if (sum->total_buckets)
         memset(sum->total_buckets, 0, sum->bucket_count * sizeof *sum->total_buckets);
 }
@@ -571,6 +580,18 @@ bool wr_summer_next_total(const struct wr_summer *summer, uint32_t *place, uint3
     return false;
 }
 
+/* Whether no part of a total would go back if the other one took its place. Each of two handlers that were
+ * routed to by turns, and of which one was missing meanwhile, can have values that the other one lacks. */
+static bool grows_to(const struct sum *sum, const struct sum *other)
+{
+    if (sum->total_count >= other->total_count)
+        return false;
+    for (size_t i = 0; i < sum->bucket_count; i++)
+        if (sum->total_buckets[i] > other->total_buckets[i])
+            return false;
+    return other->was_negative || value_of(&sum->total_sum) <= value_of(&other->total_sum);
+}
+
 void wr_summer_take_over(struct wr_summer *summer, const struct wr_summing *summing,
                          const struct wr_summer *from, uint32_t series)
 {
@@ -579,12 +600,13 @@ void wr_summer_take_over(struct wr_summer *summer, const struct wr_summing *summ
     if (!sum && !is_full(summer, summing))
         sum = add_sum(summer, series);
     if (!sum || sum->kind != other->kind || sum->bounds_check != other->bounds_check ||
-        sum->bucket_count != other->bucket_count || sum->total_count >= other->total_count)
+        sum->bucket_count != other->bucket_count || !grows_to(sum, other))
         return;
     sum->has_ended = false;
     sum->ends = ends_of(summer, series);
     sum->total_count = other->total_count;
     sum->total_sum = other->total_sum;
+    sum->was_negative = other->was_negative;
     if (sum->total_buckets)
         memcpy(sum->total_buckets, other->total_buckets, sum->bucket_count * sizeof *sum->total_buckets);
     sum->since_ns = other->since_ns;
@@ -655,11 +677,6 @@ static void clear(struct sum *sum)
     if (sum->bucket_count)
         memset(sum->buckets, 0, sum->bucket_count * sizeof *sum->buckets);
     wr_sketch_clear(&sum->sketch);
-}
-
-static double value_of(const struct exact *exact)
-{
-    return exact->sum + exact->compensation;
 }
 
 /* Appends the summary of a series. Returns false without memory. */

@@ -278,6 +278,51 @@ Test(summer, extremes_that_do_not_fit_the_buckets_lose_no_value)
     check_summary((const uint64_t[]){0, 0, 1}, 50, 3, 3);
 }
 
+static void expect_total(uint64_t count, double sum)
+{
+    struct wr_summary summary;
+    cr_assert(end(&summary));
+    cr_assert(summary.total_count == count && summary.total_sum == sum, "%lu, %g", summary.total_count,
+              summary.total_sum);
+}
+
+/* Each of two summers was missing while the other one had values. */
+Test(summer, a_total_is_not_replaced_by_one_that_lacks_some_of_its_values)
+{
+    const struct weir_metric *histogram = declare_histogram();
+    struct wr_summer *other = wr_summer_new(&registry), *own = summer;
+    add_taken(histogram, (const uint64_t[]){0, 0, 2}, 60, 29, 31);
+    summer = other;
+    add_taken(histogram, (const uint64_t[]){1, 8, 0}, 64, 1, 8);
+    wr_summer_take_over(own, &summing, other, histogram->series); /* the last bucket would go back */
+    summer = own;
+    expect_total(2, 60);
+    summer = other;
+    add_taken(histogram, (const uint64_t[]){0, 0, 2}, 22, 11, 11);
+    wr_summer_take_over(own, &summing, other, histogram->series);
+    summer = own;
+    expect_total(11, 86);
+    wr_summer_discard(other, false);
+}
+
+Test(summer, a_sum_that_would_go_back_is_replaced_if_values_are_negative)
+{
+    const struct weir_metric *histogram = declare_histogram();
+    struct wr_summer *other = wr_summer_new(&registry), *own = summer;
+    add_taken(histogram, (const uint64_t[]){1, 0, 0}, 0.5, 0.5, 0.5);
+    summer = other;
+    add_taken(histogram, (const uint64_t[]){2, 0, 0}, 0.25, 0, 0.25);
+    wr_summer_take_over(own, &summing, other, histogram->series);
+    summer = own;
+    expect_total(1, 0.5);
+    summer = other;
+    add_taken(histogram, (const uint64_t[]){1, 0, 0}, -3, -3, -3);
+    wr_summer_take_over(own, &summing, other, histogram->series);
+    summer = own;
+    expect_total(3, -2.75);
+    wr_summer_discard(other, false);
+}
+
 /* Others were declared meanwhile, or none. */
 Test(summer, values_of_other_buckets_are_sorted_by_the_bounds_of_those)
 {
