@@ -639,10 +639,11 @@ struct wr_route *wr_router_resolve_series(struct wr_router *router, const struct
 
 /* ---- Summaries ------------------------------------------------------------------------------- */
 
-static bool has_summed(const struct wr_branch *branch, const struct wr_feed_lane *lane)
+/* Also if the lane is in a feed, as it is with a journal. */
+static bool leads_to(const struct wr_branch *branch, const struct wr_feed_lane *lane)
 {
-    for (size_t i = 0; i < branch->summed_count; i++)
-        if (branch->summed[i] == lane)
+    for (size_t i = 0; i < branch->lane_count; i++)
+        if (branch->lanes[i] == lane)
             return true;
     return false;
 }
@@ -770,7 +771,7 @@ static bool is_mapped(const struct wr_router *router, const struct wr_feed_lane 
 {
     for (size_t i = 0; i < router->route_count; i++)
         for (size_t j = 0; j < router->routes[i].mapped_count; j++)
-            if (has_summed(&router->routes[i].mapped[j], lane))
+            if (leads_to(&router->routes[i].mapped[j], lane))
                 return true;
     return false;
 }
@@ -780,7 +781,7 @@ static void take_over_from(struct wr_router *router, const struct wr_registry *r
 {
     uint32_t place = 0, series;
     while (wr_summer_next_total(from, &place, &series))
-        if (has_summed(&wr_router_series_route(router, registry, series)->plain, lane))
+        if (leads_to(&wr_router_series_route(router, registry, series)->plain, lane))
             wr_summer_take_over(lane->summer, &lane->summing, from, series);
 }
 

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -161,6 +162,24 @@ Test(totals, a_group_that_is_routed_to_another_handler_takes_its_totals_along)
     cr_assert_eq(weir_flush(-1), 0);
     expect("b", "requests", 1001);
     assert_ledger("b");
+}
+
+Test(totals, so_it_does_with_a_journal)
+{
+    char folder[] = "/tmp/weir-totals.XXXXXX", text[256];
+    cr_assert(mkdtemp(folder));
+    for (int i = 0; i < 3; i++) {
+        snprintf(text, sizeof text, "\"settings\": {\"journal\": \"%s/journal\"}, \"groups\": {\"*\": \"%c\"}",
+                 folder, "aba"[i]);
+        configure(text);
+        weir_count(stream, "requests", i + 1);
+        cr_assert_eq(weir_flush(-1), 0);
+        expect((const char *[]){"a", "b", "a"}[i], "requests", (const double[]){1, 3, 6}[i]);
+    }
+    cr_assert_eq(weir_shutdown(-1), 0);
+    snprintf(text, sizeof text, "%s/journal", folder);
+    rmdir(text);
+    cr_assert_eq(rmdir(folder), 0, "the journal was not deleted");
 }
 
 /* What an object leaves out would be in the total of one handler, and not in that of the other. */
