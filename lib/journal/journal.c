@@ -39,13 +39,19 @@ static bool may_retry(const struct wr_journal *journal, int64_t now_ns)
 
 /* ---- Series ---------------------------------------------------------------------------------- */
 
+/* [registry lock] */
+static int put_series(struct wr_journal *journal, const struct weir_metric *metric)
+{
+    return wr_journal_series_put(&journal->series, atomic_load(&metric->view), metric->flags & WR_METRIC_PART);
+}
+
 /* [registry lock] Defines the series that have no definition yet. Returns 0 or errno. */
 static int define_missing(struct wr_journal *journal)
 {
     uint32_t count = atomic_load(&journal->registry->series);
     while (journal->series.known < count) {
         const struct weir_metric *metric = wr_registry_series(journal->registry, journal->series.known);
-        int problem = wr_journal_series_put(&journal->series, atomic_load(&metric->view));
+        int problem = put_series(journal, metric);
         if (problem)
             return problem;
     }
@@ -53,12 +59,12 @@ static int define_missing(struct wr_journal *journal)
 }
 
 /* [registry lock] Called for each series that is made or gets another description. */
-static void define(void *ctx, const weir_series *view)
+static void define(void *ctx, const struct weir_metric *metric)
 {
     struct wr_journal *journal = ctx;
     int problem = define_missing(journal);
-    if (!problem && view->id <= journal->series.known)
-        problem = wr_journal_series_put(&journal->series, view);
+    if (!problem && metric->series <= journal->series.known)
+        problem = put_series(journal, metric);
     if (problem)
         atomic_store(&journal->series_problem, problem);
 }

@@ -16,12 +16,12 @@ static size_t measure(const weir_series *view)
     return (bytes + 7) / 8 * 8;
 }
 
-static void put_definition(char *to, const weir_series *view, size_t bytes)
+static void put_definition(char *to, const weir_series *view, bool is_part, size_t bytes)
 {
     const struct wr_journal_definition definition = {
         .bytes = (uint32_t)bytes,
         .id = view->id,
-        .flags = wr_series_codec_flags(view),
+        .flags = (uint16_t)(wr_series_codec_flags(view) | (is_part ? WR_SERIES_CODEC_PART : 0u)),
         .labels = (uint16_t)view->label_count,
     };
     memcpy(to, &definition, sizeof definition);
@@ -51,7 +51,7 @@ static int start_file(struct wr_journal_series *series, size_t bytes)
     return 0;
 }
 
-int wr_journal_series_put(struct wr_journal_series *series, const weir_series *view)
+int wr_journal_series_put(struct wr_journal_series *series, const weir_series *view, bool is_part)
 {
     size_t bytes = measure(view);
     uint64_t used = series->map.memory ? atomic_load(&head_of(&series->map)->used) : 0;
@@ -62,7 +62,7 @@ int wr_journal_series_put(struct wr_journal_series *series, const weir_series *v
         used = 0;
     }
     struct wr_journal_series_head *head = head_of(&series->map);
-    put_definition((char *)(head + 1) + used, view, bytes);
+    put_definition((char *)(head + 1) + used, view, is_part, bytes);
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store_explicit(&head->used, used + bytes, memory_order_relaxed);
     if (view->id == series->known)
@@ -139,5 +139,5 @@ bool wr_journal_views_get(const struct wr_journal_views *views, uint32_t id, wei
     const char *at = (const char *)(definition + 1), *end = (const char *)definition + definition->bytes;
     bool whole = wr_series_codec_take(&at, end, definition->flags, definition->labels, view, room);
     view->id = id;
-    return whole;
+    return whole && !(definition->flags & WR_SERIES_CODEC_PART);
 }

@@ -44,9 +44,9 @@ struct wr_journal_series {
     uint32_t known; /* number of ids that are defined */
 };
 
-/* Appends the definition of the next id, or another one of an earlier id. Does not call malloc. Returns 0 or
- * errno. */
-int wr_journal_series_put(struct wr_journal_series *series, const weir_series *view);
+/* Appends the definition of the next id, or another one of an earlier id. is_part: it is made of summaries, and
+ * no sample in a journal is of it. Does not call malloc. Returns 0 or errno. */
+int wr_journal_series_put(struct wr_journal_series *series, const weir_series *view, bool is_part);
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
@@ -62,7 +62,8 @@ bool wr_journal_views_add(struct wr_journal_views *views, const struct wr_journa
 
 void wr_journal_views_fini(struct wr_journal_views *views);
 
-/* Reads the definition of an id. Returns false if there is none, or it is damaged. */
+/* Reads the definition of an id. Returns false if there is none, if it is damaged, or a part of summaries: in
+ * the process that reads it, this would be a name in use by itself. */
 bool wr_journal_views_get(const struct wr_journal_views *views, uint32_t id, weir_series *view,
                           struct wr_series_codec_room *room);
 

@@ -285,7 +285,7 @@ bool wr_registry_set_view(struct wr_registry *registry, struct weir_metric *metr
         atomic_fetch_add_explicit(&registry->redefinitions, 1, memory_order_release);
     set_instrument(metric, (enum weir_instrument)enforced);
     if (registry->on_series)
-        registry->on_series(registry->on_series_ctx, &view->series);
+        registry->on_series(registry->on_series_ctx, metric);
     return true;
 }
 

@@ -158,7 +158,7 @@ struct wr_registry {
     _Atomic(struct weir_metric **) chunks[WR_REGISTRY_CHUNKS];
     /* [registry lock] called with each series that is created or described, before its id is used; may be NULL
      */
-    void (*on_series)(void *ctx, const weir_series *view);
+    void (*on_series)(void *ctx, const struct weir_metric *metric);
     void *on_series_ctx;
     _Atomic(struct wr_group *) first_overflow; /* the group that reached settings.max_series first */
     _Atomic(struct wr_family *) first_full;    /* the name that reached its limit of label sets first */

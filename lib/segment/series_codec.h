@@ -20,6 +20,7 @@ enum {
     WR_SERIES_CODEC_HELP = 1u << 2,
     WR_SERIES_CODEC_BUCKETS = 1u << 3,
     WR_SERIES_CODEC_FOREIGN = 1u << 4,
+    WR_SERIES_CODEC_PART = 1u << 5,       /* only in journals, which have all series */
     WR_SERIES_CODEC_INSTRUMENT_SHIFT = 8, /* enum weir_instrument, in two bits */
 };
 

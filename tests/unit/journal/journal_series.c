@@ -37,7 +37,7 @@ static void put(uint32_t id, const char *name, const char *unit, const char *hel
                               .label_count = labels,
                               .cumulative = id % 2,
                               .foreign = id % 3 == 1};
-    cr_assert_eq(wr_journal_series_put(&series, &view), 0);
+    cr_assert_eq(wr_journal_series_put(&series, &view, false), 0);
 }
 
 static void read_all(void)
@@ -79,6 +79,20 @@ Test(journal_series, a_reader_finds_the_series_that_were_written)
     cr_assert_null(calls.unit);
     cr_assert(calls.cumulative);
     cr_assert(calls.foreign);
+    cr_assert_not(views.damaged);
+}
+
+/* What a process makes of its summaries is no name in use by itself in the next one. */
+Test(journal_series, a_reader_does_not_find_parts_of_summaries)
+{
+    struct wr_series_codec_room room;
+    weir_series view = {.id = 1, .group = "my_app", .name = "latency.count", .cumulative = true};
+    put(0, "latency", "ms", NULL, 2);
+    cr_assert_eq(wr_journal_series_put(&series, &view, true), 0);
+    put(2, "calls", NULL, "how often", 0);
+    read_all();
+    cr_assert_not(wr_journal_views_get(&views, 1, &view, &room));
+    cr_assert_str_eq(get(2).name, "calls");
     cr_assert_not(views.damaged);
 }
 
