@@ -65,6 +65,17 @@ static bool takes_parts(const struct wr_instance *instance, const struct wr_lane
     return !(instance->type->is.kinds & WEIR_KINDS_SUMMARY) && call->range.segment->summaries;
 }
 
+/* DROP is of what the handler was given, which may end before the samples that the parts are made of: these
+ * are rejected, and the others are offered next. */
+static void drop_rest(struct wr_parts *parts, const weir_batch *given, weir_outcome *outcome)
+{
+    uint32_t rest = given->count - outcome->done;
+    wr_parts_advance(parts, rest, rest);
+    outcome->code = WEIR_OUTCOME_OK;
+    outcome->done += rest;
+    outcome->rejected += rest;
+}
+
 /* Emits all parts, unless the handler fails or rejects a summary: what it accepts at once may end inside a
  * summary. */
 static void emit_parts(struct wr_instance *instance, struct wr_parts *parts, weir_outcome *outcome)
@@ -80,6 +91,8 @@ static void emit_parts(struct wr_instance *instance, struct wr_parts *parts, wei
         valid = outcome->done <= rest.count && outcome->rejected <= outcome->done;
         if (valid)
             wr_parts_advance(parts, outcome->done, outcome->rejected);
+        if (valid && outcome->code == WEIR_OUTCOME_DROP)
+            drop_rest(parts, &rest, outcome);
         if (outcome->rejected)
             memcpy(why_rejected, outcome->reason, sizeof why_rejected);
         rest = wr_parts_rest(parts);

@@ -893,3 +893,52 @@ Test(aggregate, the_last_interval_reaches_all_of_many_handlers, .timeout = 60)
         assert_ledger(name);
     }
 }
+
+/* ---- A handler that drops -------------------------------------------------------------------- */
+
+static int dropper_calls;
+
+static void *dropper_create(const weir_host *host, const void *options)
+{
+    (void)options;
+    return (void *)(uintptr_t)host;
+}
+
+static void dropper_close(void *self)
+{
+    (void)self;
+}
+
+/* Rejects the first part of the first summary, whose rest it then gets by itself, and drops. */
+static void dropper_emit(void *self, const weir_batch *batch, weir_outcome *outcome)
+{
+    (void)self;
+    outcome->done = batch->count;
+    if (dropper_calls == 0)
+        outcome->done = outcome->rejected = 1;
+    if (dropper_calls == 1) {
+        outcome->done = 0;
+        outcome->code = WEIR_OUTCOME_DROP;
+    }
+    dropper_calls++;
+}
+
+Test(aggregate, what_a_handler_drops_is_what_it_was_given)
+{
+    static const weir_handler_type type = {.size = sizeof type,
+                                           .abi = WEIR_ABI,
+                                           .name = "dropper",
+                                           .summary = "drops",
+                                           .create = dropper_create,
+                                           .emit = dropper_emit,
+                                           .destroy = dropper_close};
+    cr_assert_eq(weir_register_handler_type(&type, NULL), 0);
+    cr_assert_eq(weir_configure("*", "dropper", "{\"aggregate\": \"1d\"}"), 0, "%s", weir_last_error());
+    for (int i = 0; i < 6; i++)
+        weir_add_value(stream, (const char *[]){"x", "y", "z"}[i % 3], i);
+    cr_assert_eq(weir_flush(-1), WEIR_ERR_DROPPED);
+    assert_ledger("dropper");
+    cr_assert_eq(stats_of("dropper").dropped[WEIR_DROPPED_REJECTED], 2);
+    cr_assert_eq(stats_of("dropper").delivered, 4);
+    cr_assert_geq(dropper_calls, 3);
+}
