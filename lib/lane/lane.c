@@ -443,7 +443,8 @@ void wr_lane_discard_sums(struct wr_lane *lane, uint64_t left)
 bool wr_lane_takes_summaries(struct wr_lane *lane)
 {
     wr_lock_enter(&lane->lock);
-    bool takes = wr_lane_queued_bytes(lane) < lane->settings.queue_bytes;
+    /* one that has ended drops them; if it never had a handler, it has no settings */
+    bool takes = lane->end_reason != WR_LANE_LIVES || wr_lane_queued_bytes(lane) < lane->settings.queue_bytes;
     wr_lane_unlock(lane);
     return takes;
 }

@@ -116,7 +116,8 @@ int wr_lane_sum(struct wr_lane *lane, const struct wr_lane_arrivals *arrivals);
  * journal. */
 void wr_lane_discard_sums(struct wr_lane *lane, uint64_t left);
 
-/* Whether the queue has room for an interval. If not, it stays open, and the next one is added to it. */
+/* Whether the queue has room for an interval, or the lane has ended and drops it. If not, the interval stays
+ * open, and the next one is added to it. */
 bool wr_lane_takes_summaries(struct wr_lane *lane);
 
 /* Queues the summaries of an interval, which is all of the segment, however full the queue is. */

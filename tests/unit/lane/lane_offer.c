@@ -413,6 +413,15 @@ Test(lane_offer, an_ended_lane_drops_later_samples_for_the_same_reason)
     cr_assert_eq(fixture_stats(&fixture).queued, 0);
 }
 
+/* A flush ends the interval again and again until the lane takes it. */
+Test(lane_offer, an_ended_lane_without_settings_takes_summaries)
+{
+    fixture.lane->settings = (struct wr_lane_settings){0};
+    cr_assert_not(wr_lane_takes_summaries(fixture.lane));
+    fixture.lane->end_reason = WEIR_DROPPED_FORK_UNSAFE;
+    cr_assert(wr_lane_takes_summaries(fixture.lane));
+}
+
 Test(lane_offer, samples_that_never_reached_a_segment_are_counted)
 {
     wr_lane_refuse(fixture.lane, 5, WEIR_DROPPED_FULL);
