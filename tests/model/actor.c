@@ -10,6 +10,7 @@
 
 #include "../support/plain.h"
 #include "child.h"
+#include "instruments.h"
 #include "plan.h"
 #include "scripted.h"
 #include "checker.h"
@@ -22,6 +23,16 @@ _Atomic uint64_t actor_refused[WEIR_REFUSED_MAX];
  * them. */
 static _Atomic uint32_t applying, applied;
 static pthread_mutex_t configuring = PTHREAD_MUTEX_INITIALIZER;
+
+uint32_t actor_applied(void)
+{
+    return atomic_load(&applied);
+}
+
+uint32_t actor_applying(void)
+{
+    return atomic_load(&applying);
+}
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
@@ -61,6 +72,11 @@ static enum weir_refusal refusal_of(int result)
     }
 }
 
+void actor_count_refused(int result, uint32_t count)
+{
+    atomic_fetch_add(&actor_refused[refusal_of(result)], count);
+}
+
 /* The values of a synchronous call are in the ledger, whatever it returned. */
 static bool is_taken(int result)
 {
@@ -81,7 +97,7 @@ static void expect_settled(const struct actor *actor, uint8_t handlers, const ch
 {
     if (atomic_load(&world->ends[world_self].in_a_hurry))
         return;
-    for (int i = 0; i < WORLD_HANDLERS; i++) {
+    for (int i = 0; i < WORLD_PLAIN_HANDLERS; i++) {
         uint32_t next = atomic_load(&world->logs[world_self][i].next_number[actor->id]);
         if (plan_terms.lossless && handlers >> i & 1 && next < actor->awaited[i] && world_self == 0)
             world_fail("%s, but %s received samples of actor %u up to %u, not to %u", why, world_handlers[i],
@@ -91,7 +107,7 @@ static void expect_settled(const struct actor *actor, uint8_t handlers, const ch
 
 static void set_awaited(struct actor *actor, uint8_t handlers, uint32_t next)
 {
-    for (int i = 0; i < WORLD_HANDLERS; i++)
+    for (int i = 0; i < WORLD_PLAIN_HANDLERS; i++)
         if (handlers >> i & 1)
             actor->awaited[i] = next;
 }
@@ -108,7 +124,7 @@ static int conclude(struct actor *actor, uint32_t count, int result)
         certain = certain_handlers(&own->samples[i]);
     }
     if (!is_taken(result)) {
-        atomic_fetch_add(&actor_refused[refusal_of(result)], count);
+        actor_count_refused(result, count);
         return result;
     }
     set_awaited(actor, certain, end);
@@ -123,7 +139,7 @@ static int conclude(struct actor *actor, uint32_t count, int result)
 
 static weir_stream *draw_stream(struct actor *actor, uint32_t *group)
 {
-    *group = plain_draw(&actor->state, WORLD_GROUPS);
+    *group = plain_draw(&actor->state, WORLD_PLAIN_GROUPS);
     return weir_get_stream(world_groups[*group]);
 }
 
@@ -198,11 +214,12 @@ static int add_sample(struct actor *actor)
 
 void actor_add_some(struct actor *actor)
 {
-    for (uint32_t i = 0; i < WORLD_GROUPS; i++) {
+    for (uint32_t i = 0; i < WORLD_PLAIN_GROUPS; i++) {
         plan_sample(actor, i, 0, 1);
         conclude(actor, 1,
                  weir_add_value(weir_get_stream(world_groups[i]), "last", (double)publish_sample(actor)));
     }
+    instruments_add_to_all(actor);
 }
 
 /* It may be counted only as refused. */
@@ -212,10 +229,11 @@ static int add_invalid(struct actor *actor)
     weir_stream *stream = weir_get_stream("m");
     uint32_t count = 1;
     int result = 0;
-    switch (plain_draw(&actor->state, 4)) {
+    switch (plain_draw(&actor->state, 5)) {
     case 0: result = weir_add_value(stream, "", 1); break;
     case 1: result = weir_add_value(weir_get_stream("m..a"), "one", 1); break;
     case 2: result = weir_add_value(NULL, "one", 1); break;
+    case 3: result = instruments_add_invalid(actor); break;
     default:
         for (count = 0; count < TOO_LONG; count++)
             many[count] = (weir_value){"one", 1};
@@ -223,7 +241,7 @@ static int add_invalid(struct actor *actor)
     }
     if (result == 0)
         world_fail("an invalid call was accepted");
-    atomic_fetch_add(&actor_refused[refusal_of(result)], count);
+    actor_count_refused(result, count);
     return result;
 }
 
@@ -282,13 +300,21 @@ static void check_reported_drops(void)
         world_fail("a flush reports \"%s\", but %llu values were dropped", message, dropped);
 }
 
+static void expect_flushed(const struct actor *actor, const char *why)
+{
+    expect_settled(actor, UINT8_MAX, why);
+    if (plan_terms.lossless && world_self == 0 && !atomic_load(&world->ends[0].in_a_hurry))
+        instruments_expect_level(actor, why);
+}
+
 static int flush(struct actor *actor)
 {
     static const int64_t timeouts_ms[] = {0, 3, 30, -1};
     int result = weir_flush(timeouts_ms[plain_draw(&actor->state, 4)]);
     bool maybe_spooled = plan_terms.spool && result == WEIR_ERR_DROPPED; /* drops take precedence */
+    const char *why = result ? "a flush returned WEIR_ERR_DROPPED" : "a flush returned 0";
     if ((result == 0 || result == WEIR_ERR_DROPPED) && !maybe_spooled)
-        expect_settled(actor, UINT8_MAX, result ? "a flush returned WEIR_ERR_DROPPED" : "a flush returned 0");
+        expect_flushed(actor, why);
     if (result == WEIR_ERR_DROPPED)
         check_reported_drops();
     else if (result == WEIR_ERR_SPOOLED ? !plan_terms.spool && !plan_terms.journal
@@ -322,7 +348,9 @@ static int describe(struct actor *actor)
 
 static int act(struct actor *actor)
 {
-    uint32_t drawn = plain_draw(&actor->state, 1000);
+    uint32_t drawn = plain_draw(&actor->state, 1300);
+    if (drawn >= 1000)
+        return instruments_add(actor);
     if (drawn < 300)
         return add_value(actor);
     if (drawn < 450)

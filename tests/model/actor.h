@@ -19,12 +19,18 @@ struct actor {
     bool configures, forks;
     uint32_t lo;                      /* of the current call */
     uint32_t awaited[WORLD_HANDLERS]; /* one past the last sample that each handler must have received */
-    uint64_t added, unrouted[2];
-    uint64_t refused[WEIR_REFUSED_MAX];
+    uint8_t level_handlers;           /* the handlers that must have received the last level of its gauge */
 };
 
 /* Applies the first configuration. */
 void actor_configure_first(uint32_t number);
+
+/* The last configuration that was applied, and the one that is being applied: the same if there is none. */
+uint32_t actor_applied(void);
+uint32_t actor_applying(void);
+
+/* Counts what a call has refused. */
+void actor_count_refused(int result, uint32_t count);
 
 /* Runs the actor's operations. Stops when weir was shut down. */
 void *actor_run(void *actor);

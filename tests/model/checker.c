@@ -7,6 +7,7 @@
 #include "../support/ledger.h"
 #include "actor.h"
 #include "plan.h"
+#include "sums.h"
 
 /* ---- At any time ----------------------------------------------------------------------------- */
 
@@ -48,15 +49,16 @@ void checker_check_now(void)
     for (int i = 0; i < WORLD_HANDLERS; i++) {
         const struct world_log *log = &world->logs[world_self][i];
         weir_handler_stats stats;
-        uint32_t before = atomic_load(&log->last_batch);
+        uint64_t before = atomic_load(&log->values_before);
         if (!read_handler(i, &stats))
             continue;
         uint64_t settled = stats.delivered + stats.dropped[WEIR_DROPPED_REJECTED];
-        if (settled > atomic_load(&log->count))
-            world_fail("%s has settled %u, and the ledger says %" PRIu64, world_handlers[i],
-                       atomic_load(&log->count), settled);
+        if (settled > atomic_load(&log->values))
+            world_fail("%s has settled %" PRIu64 ", and the ledger says %" PRIu64, world_handlers[i],
+                       atomic_load(&log->values), settled);
         if (settled + removed(&stats) < before && !atomic_load(&world->ends[world_self].in_a_hurry))
-            world_fail("%s has settled %u, and the ledger says %" PRIu64, world_handlers[i], before, settled);
+            world_fail("%s has settled %" PRIu64 ", and the ledger says %" PRIu64, world_handlers[i], before,
+                       settled);
     }
 }
 
@@ -111,7 +113,7 @@ static void mark_all_received(struct row *row, const struct terms *terms)
 {
     bool in_a_hurry = atomic_load(&world->ends[terms->process].in_a_hurry);
     memset(row->seen, 0, sizeof row->seen);
-    for (int i = 0; i < WORLD_HANDLERS; i++) {
+    for (int i = 0; i < WORLD_PLAIN_HANDLERS; i++) {
         const struct world_log *log = &world->logs[terms->process][i];
         mark_received(row, log, i, UINT32_MAX);
         for (uint32_t k = 0; terms->others && k < WORLD_PROCESSES; k++)
@@ -200,11 +202,6 @@ static void check_events(const struct row *row)
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
 
-struct sums {
-    uint64_t added, least_unrouted, most_unrouted;
-    uint64_t least_offered[WORLD_HANDLERS], most_offered[WORLD_HANDLERS];
-};
-
 static void add_sample(struct sums *sums, const struct row *row, uint32_t number, const struct terms *terms)
 {
     const struct world_sample *sample = &row->actor->samples[number];
@@ -264,9 +261,9 @@ static void check_settled(int handler, const weir_handler_stats *stats, bool in_
 {
     const struct world_log *log = &world->logs[world_self][handler];
     uint64_t settled[3] = {0}, unsure[3] = {0};
-    for (uint32_t i = 0; i < atomic_load(&log->count); i++) {
-        settled[log->entries[i].outcome]++;
-        unsure[log->entries[i].outcome] += in_a_hurry && i >= atomic_load(&log->last_batch);
+    for (int i = WORLD_DELIVERED; i <= WORLD_REJECTED; i++) {
+        settled[i] = atomic_load(&log->settled[i]);
+        unsure[i] = in_a_hurry ? atomic_load(&log->settled_last[i]) : 0;
     }
     for (int i = WORLD_DELIVERED; i <= WORLD_REJECTED; i++)
         unsure[i] += removed(stats) < settled[i] - unsure[i] ? removed(stats) : settled[i] - unsure[i];
@@ -282,7 +279,7 @@ static void check_reasons(int handler, const weir_handler_stats *stats, bool in_
     const uint64_t *dropped = stats->dropped;
     bool kept = plan_terms.spool || plan_terms.journal;
     expect_between("unrepresentable", handler, dropped[WEIR_DROPPED_UNREPRESENTABLE], 0,
-                   plan_terms.picky && handler == WORLD_HANDLERS - 1 ? UINT64_MAX : 0);
+                   plan_terms.picky && handler == WORLD_PLAIN_HANDLERS - 1 ? UINT64_MAX : 0);
     for (int i = 0; i < WEIR_DROPPED_MAX; i++) {
         if (i == WEIR_DROPPED_REJECTED || i == WEIR_DROPPED_UNREPRESENTABLE)
             continue;
@@ -297,11 +294,11 @@ static void check_reasons(int handler, const weir_handler_stats *stats, bool in_
                        dropped[i], i);
     }
     expect_between("queued", handler, stats->queued, 0, 0);
+    expect_between("summing", handler, stats->summing, 0, 0);
     expect_between("spooled", handler, stats->spooled, 0, kept ? UINT64_MAX : 0);
 }
 
-/* Whether the handler received all samples routed to it. */
-static bool is_whole(const weir_handler_stats *stats)
+bool checker_is_whole(const weir_handler_stats *stats)
 {
     uint64_t refused = stats->dropped[WEIR_DROPPED_REJECTED] + stats->dropped[WEIR_DROPPED_UNREPRESENTABLE];
     return ledger_dropped(stats) == refused && stats->spooled == 0;
@@ -352,11 +349,14 @@ void checker_check_process(int result)
         }
         check_settled(i, stats, in_a_hurry);
         check_reasons(i, stats, in_a_hurry);
-        terms.whole = terms.whole && is_whole(stats);
+        if (i < WORLD_PLAIN_HANDLERS)
+            terms.whole = terms.whole && checker_is_whole(stats);
     }
     check_result(result);
-    const struct sums sums = check_rows(&terms);
+    struct sums sums = check_rows(&terms);
+    sums_add_values(&sums);
     check_sums(&sums);
+    sums_check_process();
     atomic_store(&end->done, true);
 }
 
@@ -365,10 +365,11 @@ void checker_check_process(int result)
 /* Losses are counted by the processes that were not killed. */
 static bool was_anything_lost(void)
 {
-    for (int i = 0; i < WORLD_PROCESSES * WORLD_HANDLERS; i++) {
-        weir_handler_stats stats = world->ends[i / WORLD_HANDLERS].handlers[i % WORLD_HANDLERS];
+    for (int i = 0; i < WORLD_PROCESSES * WORLD_PLAIN_HANDLERS; i++) {
+        const struct world_end *end = &world->ends[i / WORLD_PLAIN_HANDLERS];
+        weir_handler_stats stats = end->handlers[i % WORLD_PLAIN_HANDLERS];
         stats.spooled = 0;
-        if (!is_whole(&stats))
+        if (!checker_is_whole(&stats))
             return true;
     }
     return false;

@@ -22,4 +22,7 @@ void checker_check_process(int result);
  * left. */
 void checker_check_life(uint32_t process);
 
+/* Whether the handler received all samples routed to it. */
+bool checker_is_whole(const weir_handler_stats *stats);
+
 #endif

@@ -21,9 +21,11 @@
 
 #include "../support/plain.h"
 #include "actor.h"
+#include "instruments.h"
 #include "plan.h"
 #include "scripted.h"
 #include "checker.h"
+#include "sums.h"
 #include "world.h"
 
 enum { ROUNDS = 6, OPERATIONS = 500, HANG_S = 100, LONG_MS = 80000 };
@@ -83,6 +85,7 @@ static void run_first(void)
     uint64_t state = plan_terms.seed + 77;
     int result = 0;
     scripted_register();
+    instruments_declare();
     actor_configure_first(0);
     for (uint32_t i = 0; i < ACTOR_THREADS; i++) {
         actors[i] = (struct actor){.id = i,
@@ -114,6 +117,8 @@ static void run_last(void)
     plan_terms.sync = false;
     scripted_behaviour = (struct scripted_behaviour){0};
     scripted_register();
+    instruments_declare();
+    sums_first_config = PLAN_LAST;
     actor_configure_first(PLAN_LAST);
     actor_add_some(&actor);
     int flushed = weir_flush(LONG_MS);
@@ -149,6 +154,7 @@ static void check_all(void)
 {
     for (uint32_t i = 0; i < WORLD_LAST; i++)
         checker_check_life(i);
+    sums_check_life();
 }
 
 static int run_life(uint64_t seed, int variant, const char *folder)

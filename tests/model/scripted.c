@@ -10,6 +10,7 @@
 
 #include "../support/plain.h"
 #include "plan.h"
+#include "tally.h"
 #include "world.h"
 
 struct scripted_behaviour scripted_behaviour;
@@ -20,10 +21,24 @@ struct scripted {
     uint64_t state;   /* random state of the script */
     uint32_t down;    /* so many further results are failures */
     uint64_t settled; /* one past the last settled sequence number */
+    char origin[33];  /* of that: summaries have one of their own */
     bool is_open;
+    bool continues;      /* a summary's parts: the core may offer the rest before it settles these */
+    struct tally *tally; /* of instruments; NULL: its handler gets samples */
 };
 
 /* ---- Life cycle ------------------------------------------------------------------------------ */
+
+static struct tally *make_tally(const weir_host *host, int handler)
+{
+    struct tally *tally = handler < WORLD_PLAIN_HANDLERS ? NULL : calloc(1, sizeof *tally);
+    if (tally) {
+        tally->host = host;
+        tally->handler = handler;
+        tally->takes_parts = handler == WORLD_PARTED;
+    }
+    return tally;
+}
 
 static void *create(const weir_host *host, const void *options)
 {
@@ -36,6 +51,7 @@ static void *create(const weir_host *host, const void *options)
         host->refuse(host, "", "unknown handler");
         return NULL;
     }
+    self->tally = make_tally(host, handler);
     self->host = host;
     self->log = &world->logs[world_self][handler];
     self->state = plan_terms.seed * 1000003 + (uint64_t)handler * 101 + world_self * 7 + ++created;
@@ -47,6 +63,7 @@ static void destroy(void *instance)
     struct scripted *self = instance;
     if (self->is_open)
         world_fail("handler %s is destroyed while it is open", self->host->name);
+    free(self->tally);
     free(self);
 }
 
@@ -93,7 +110,7 @@ static void check_kind(const weir_sample *sample, const struct world_sample *tri
 {
     if ((sample->kind == WEIR_KIND_INT) != tried->integer)
         world_fail("%s is of kind %u", where, sample->kind);
-    if (tried->integer && plan_terms.picky && where[0] == 'a' + WORLD_HANDLERS - 1)
+    if (tried->integer && plan_terms.picky && where[0] == 'a' + WORLD_PLAIN_HANDLERS - 1)
         world_fail("%s is of a kind that its handler does not accept", where);
     if (((sample->flags & WEIR_SAMPLE_CUMULATIVE) != 0) != tried->cumulative)
         world_fail("%s has the flags %x", where, sample->flags);
@@ -159,8 +176,6 @@ static void check_sample(const struct scripted *self, const weir_batch *batch, u
 static void check_batch(struct scripted *self, const weir_batch *batch)
 {
     uint32_t next[WORLD_ACTORS];
-    if (!self->is_open)
-        world_fail("handler %s receives samples, but is not open", self->host->name);
     for (int i = 0; i < WORLD_ACTORS; i++)
         next[i] = atomic_load(&self->log->next_number[i]);
     for (uint32_t i = 0; i < batch->count; i++) {
@@ -172,22 +187,35 @@ static void check_batch(struct scripted *self, const weir_batch *batch)
                        next[actor] - 1);
         next[actor] = place + 1;
     }
-    if (!plan_terms.spool && !plan_terms.journal && batch->sequence < self->settled)
-        world_fail("%s: samples from %" PRIu64 " on are offered, but %" PRIu64 " are settled", self->host->name,
-                   batch->sequence, self->settled);
+}
+
+static void check_call(const struct scripted *self, const weir_batch *batch)
+{
+    if (!self->is_open)
+        world_fail("handler %s receives samples, but is not open", self->host->name);
+    if (batch->count == 0)
+        world_fail("handler %s receives no samples", self->host->name);
+}
+
+static void check_sequence(const struct scripted *self, const weir_batch *batch)
+{
+    bool is_same = strcmp(batch->origin, self->origin) == 0;
+    if (!plan_terms.spool && !plan_terms.journal && is_same && batch->sequence < self->settled)
+        world_fail("%s: samples from %" PRIu64 " on of %s are offered, but %" PRIu64 " are settled",
+                   self->host->name, batch->sequence, batch->origin, self->settled);
 }
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-/* Rounds down to complete events, like the core. */
-static uint32_t round_down(const weir_batch *batch, uint32_t done)
+/* Rounds down to complete events, like the core. It keeps parts of a summary to itself. */
+static uint32_t round_down(const weir_batch *batch, uint32_t done, bool in_parts)
 {
-    while (done && done < batch->count && batch->samples[done - 1].flags & WEIR_SAMPLE_MORE)
+    while (!in_parts && done && done < batch->count && batch->samples[done - 1].flags & WEIR_SAMPLE_MORE)
         done--;
     return done;
 }
 
-static void set_failure(struct scripted *self, const weir_batch *batch, weir_outcome *outcome)
+static void set_failure(struct scripted *self, const weir_batch *batch, bool in_parts, weir_outcome *outcome)
 {
     static const int codes[] = {WEIR_OUTCOME_RETRY, WEIR_OUTCOME_RETRY, WEIR_OUTCOME_REOPEN, WEIR_OUTCOME_OK,
                                 WEIR_OUTCOME_DROP};
@@ -195,7 +223,7 @@ static void set_failure(struct scripted *self, const weir_batch *batch, weir_out
     outcome->done = plain_draw(&self->state, batch->count + 1);
     if (scripted_behaviour.fails && plain_draw(&self->state, 40) == 0)
         outcome->code = WEIR_OUTCOME_FAILED;
-    if (outcome->code == WEIR_OUTCOME_OK && round_down(batch, outcome->done) == 0)
+    if (outcome->code == WEIR_OUTCOME_OK && round_down(batch, outcome->done, in_parts) == 0)
         outcome->code = WEIR_OUTCOME_RETRY;
     if (plain_draw(&self->state, 4) == 0)
         self->down = plain_draw(&self->state, 12);
@@ -215,7 +243,8 @@ static void delay(struct scripted *self)
         self->host->wait(self->host, 1 + plain_draw(&self->state, 3));
 }
 
-static void record(struct scripted *self, const weir_batch *batch, uint32_t end, uint32_t delivered)
+/* Each sample. */
+static void record_samples(struct scripted *self, const weir_batch *batch, uint32_t end, uint32_t delivered)
 {
     struct world_log *log = self->log;
     uint32_t count = atomic_load(&log->count);
@@ -232,22 +261,47 @@ static void record(struct scripted *self, const weir_batch *batch, uint32_t end,
     atomic_store(&log->count, count + end);
 }
 
+static void record(struct scripted *self, const weir_batch *batch, uint32_t end, uint32_t delivered)
+{
+    struct world_log *log = self->log;
+    uint64_t values[3] = {0, delivered, end - delivered}, before = atomic_load(&log->values);
+    if (!self->continues)
+        atomic_store(&log->values_before, before);
+    if (self->tally) {
+        memset(values, 0, sizeof values);
+        tally_settle(self->tally, batch, end, delivered, values);
+    } else {
+        record_samples(self, batch, end, delivered);
+    }
+    for (int i = WORLD_DELIVERED; i <= WORLD_REJECTED; i++) {
+        atomic_store(&log->settled_last[i], values[i] + (self->continues ? log->settled_last[i] : 0));
+        atomic_fetch_add(&log->settled[i], values[i]);
+    }
+    atomic_store(&log->values, before + values[WORLD_DELIVERED] + values[WORLD_REJECTED]);
+}
+
 static void emit(void *instance, const weir_batch *batch, weir_outcome *outcome)
 {
     struct scripted *self = instance;
-    check_batch(self, batch);
+    bool in_parts = self->tally && tally_weigh(self->tally, batch) && self->tally->takes_parts;
+    check_call(self, batch);
+    check_sequence(self, batch);
+    if (!self->tally)
+        check_batch(self, batch);
     if (scripted_behaviour.failure_odds)
         delay(self);
     outcome->done = batch->count;
     if (must_fail(self))
-        set_failure(self, batch, outcome);
-    uint32_t done = round_down(batch, outcome->done), end = done;
+        set_failure(self, batch, in_parts, outcome);
+    uint32_t done = round_down(batch, outcome->done, in_parts), end = done;
     if (scripted_behaviour.rejects && done && plain_draw(&self->state, 20) == 0)
         outcome->rejected = plain_draw(&self->state, done + 1);
     if (outcome->code == WEIR_OUTCOME_DROP)
         end = batch->count;
     self->settled = batch->sequence + end;
+    snprintf(self->origin, sizeof self->origin, "%s", batch->origin);
     record(self, batch, end, done - outcome->rejected);
+    self->continues = in_parts && outcome->code == WEIR_OUTCOME_OK && done < batch->count;
 }
 
 /* ---- The types ------------------------------------------------------------------------------- */
@@ -259,11 +313,16 @@ static void emit(void *instance, const weir_batch *batch, weir_outcome *outcome)
         .emit = emit, .flush = flush, .close = close_one, .destroy = destroy                                   \
     }
 
-static const weir_handler_type types[] = {TYPE("scripted", 0), TYPE("picky", WEIR_KINDS_DOUBLE)};
+static const weir_handler_type types[] = {
+    TYPE("scripted", 0),
+    TYPE("picky", WEIR_KINDS_DOUBLE),
+    TYPE("summing", WEIR_KINDS_DOUBLE | WEIR_KINDS_INT | WEIR_KINDS_SUMMARY),
+    TYPE("parted", WEIR_KINDS_DOUBLE | WEIR_KINDS_INT),
+};
 
 void scripted_register(void)
 {
-    for (int i = 0; i < 2; i++)
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (weir_register_handler_type(&types[i], NULL) != 0)
             world_fail("weir_register_handler_type: %s", weir_last_error());
 }

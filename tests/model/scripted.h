@@ -19,7 +19,8 @@ struct scripted_behaviour {
 
 extern struct scripted_behaviour scripted_behaviour;
 
-/* Registers the types "scripted" and "picky", which accepts no integers. */
+/* Registers the types "scripted" and "picky", which accepts no integers; and for instruments "summing", and
+ * "parted", which accepts no summaries. */
 void scripted_register(void);
 
 #endif
