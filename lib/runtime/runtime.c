@@ -146,7 +146,10 @@ static void register_exit(void *ctx, struct wr_type *type)
     struct wr_runtime *runtime = wr_runtime_find();
     (void)ctx;
     bool works_at_exit = type->is.flags & (WEIR_TYPE_SHARES_NOTHING | WEIR_TYPE_WORKS_AT_EXIT);
-    if (atomic_fetch_add(&type->exits, 1) < (works_at_exit ? 1 : EXITS_MOST))
+    bool is_wanted = atomic_fetch_add(&type->exits, 1) < (works_at_exit ? 1 : EXITS_MOST);
+    if (is_wanted && runtime)
+        wr_fork_register_exit(&runtime->fork, at_exit);
+    else if (is_wanted)
         atexit(at_exit);
     if (runtime && !works_at_exit)
         atomic_store(&runtime->ends_early, true);
