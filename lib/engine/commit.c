@@ -34,8 +34,7 @@ static size_t count_lanes(const struct wr_engine *engine)
     return count;
 }
 
-static void update_lane(struct wr_engine *engine, struct wr_plan_handler *handler, bool journaled,
-                        struct discarded *discarded)
+static void update_lane(struct wr_engine *engine, struct wr_plan_handler *handler, struct discarded *discarded)
 {
     struct wr_lane *lane = handler->lane;
     struct wr_lane_discarded of_lane;
@@ -43,7 +42,7 @@ static void update_lane(struct wr_engine *engine, struct wr_plan_handler *handle
     bool is_pushed = handler->is_pushed && engine->pushed_labels;
     struct wr_lane_change change = {.labels = is_pushed ? engine->pushed_labels : engine->labels,
                                     .end_reason = handler->ending,
-                                    .journaled = journaled};
+                                    .journaled = &engine->journals};
     if (handler->new_lane) {
         handler->new_lane = false;
         wr_lane_set_next(lane, engine->lanes);
@@ -101,10 +100,9 @@ static void change_lanes(struct wr_engine *engine, struct wr_plan *plan, int64_t
                          struct discarded *discarded)
 {
     int64_t deadline_ns = now_ns + plan->config->settings.shutdown_timeout_ns;
-    bool journaled = engine->journal || plan->config->settings.journal;
     for (size_t i = 0; i < plan->count; i++)
         if (plan->handlers[i].lane)
-            update_lane(engine, &plan->handlers[i], journaled, discarded);
+            update_lane(engine, &plan->handlers[i], discarded);
     for (struct wr_lane *lane = engine->lanes; lane; lane = wr_lane_next(lane))
         if (!is_planned(plan, lane))
             remove_lane(engine, lane, deadline_ns, discarded);

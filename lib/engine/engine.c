@@ -66,6 +66,7 @@ void wr_engine_start_journal(struct wr_engine *engine, int64_t now_ns)
         wr_deferred_log_add(&dispatcher->deferred_log, "journal", WEIR_LOG_WARNING,
                             "%s: values are kept there again", engine->journal_place);
     engine->journal_retry_ns = 0;
+    atomic_store(&engine->journals, true);
     dispatcher->drain.pool.journal = engine->journal;
     wr_producers_renew(engine->producers);
     wr_fronts_keep(&engine->fronts, engine->journal->dir.path);

@@ -8,7 +8,7 @@
 static void open_never(void *self, weir_outcome *outcome)
 {
     (void)self;
-    outcome->code = WEIR_OUTCOME_RETRY;
+    outcome->code = WEIR_OUTCOME_FAILED;
     snprintf(outcome->reason, sizeof outcome->reason,
              "unavailable in this process, which was forked while its type was in use");
     outcome->error = WEIR_ERR_SPOOLED;

@@ -46,7 +46,7 @@ struct wr_lane_change {
     int end_reason; /* enum weir_drop: there is no handler, drop all further samples; WR_LANE_LIVES: keep them
                      */
     const struct wr_lane_handler *handler; /* NULL: it stays as it is */
-    bool journaled;                        /* what is queued is in a journal */
+    const _Atomic bool *journaled; /* whether what is queued is in a journal; it stays as long as the lane */
 };
 
 /* Applies a change. Returns whether the new handler is in place at once, because the lane has no worker. */

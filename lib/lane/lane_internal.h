@@ -90,10 +90,10 @@ struct wr_lane {
 
     /* failures */
     struct wr_backoff backoff;
-    int64_t retry_at_ns; /* no attempt before this; 0: none is delayed */
-    bool has_given_up;   /* there will be none until the handler is configured again or reloaded */
-    bool gives_up;       /* the last attempt has said that others are of no use */
-    bool journaled;      /* what is queued outlives the process */
+    int64_t retry_at_ns;           /* no attempt before this; 0: none is delayed */
+    bool has_given_up;             /* there will be none until the handler is configured again or reloaded */
+    bool gives_up;                 /* the last attempt has said that others are of no use */
+    const _Atomic bool *journaled; /* whether what is queued outlives the process; NULL: it does not */
     bool failing;
     int64_t failing_since_ns, reminder_ns;
     int64_t refusal_reminder_ns; /* rejected samples are not logged before this */

@@ -185,7 +185,8 @@ static struct wr_lane_next_step close_first(const struct wr_lane *lane, int64_t 
  * there is. */
 static bool has_given_up(const struct wr_lane *lane)
 {
-    return (lane->has_given_up || lane->gives_up) && !lane->settings.spool_limit;
+    bool gives_up = lane->has_given_up || lane->gives_up;
+    return gives_up && !lane->settings.spool_limit && !lane->successor.instance;
 }
 
 static bool is_at_end(struct wr_lane *lane, int64_t now_ns)

@@ -113,6 +113,7 @@ static void give_up(struct wr_lane *lane, int error, int64_t now_ns)
     lane->has_given_up = true;
     lane->retry_at_ns = WR_NEVER;
     lane->must_reopen = lane->open;
+    lane->last_error_code = error;
     wr_lane_fail_waiters(lane, error);
     wr_lane_log(lane, WEIR_LOG_ERROR, "%s; gives up until it is configured again or reloaded; values %s",
                 lane->last_error, spools(lane) ? "are spooled" : "stay in the journal until the queue is full");
@@ -133,7 +134,7 @@ static void fail_permanently(struct wr_lane *lane, int error, int64_t now_ns)
 
 static void fail(struct wr_lane *lane, const weir_outcome *outcome, int64_t now_ns)
 {
-    if (lane->journaled)
+    if (lane->journaled && atomic_load(lane->journaled))
         give_up(lane, outcome->error ? outcome->error : WEIR_ERR_SPOOLED, now_ns);
     else if (spools(lane))
         give_up(lane, outcome->error ? outcome->error : WEIR_ERR_TIMEOUT, now_ns);

@@ -114,10 +114,13 @@ Test(lane_marks, withheld_samples_are_settled)
     cr_assert_str_eq(marks(2), "10");
 }
 
+static _Atomic bool journals;
+
 /* Two of four samples are in flight when the handler fails. */
 static void fail_with_a_journal(void)
 {
-    fixture.lane->journaled = true;
+    atomic_store(&journals, true);
+    fixture.lane->journaled = &journals;
     fixture_offer(&fixture, 2);
     open_and_load();
     fixture_offer(&fixture, 2);
@@ -141,6 +144,16 @@ Test(lane_marks, a_failed_handler_makes_no_attempt_and_its_journal_keeps_and_tak
     cr_assert_eq(stats.queued, 6);
 }
 
+Test(lane_marks, a_journal_that_could_not_be_started_keeps_nothing)
+{
+    fixture.lane->journaled = &journals;
+    fixture_offer(&fixture, 2);
+    open_and_load();
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_FAILED, 0, 0);
+    cr_assert_str_eq(marks(2), "11");
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FAILED], 2);
+}
+
 Test(lane_marks, a_reload_lets_a_failed_handler_deliver_what_the_journal_kept)
 {
     fail_with_a_journal();
@@ -160,6 +173,8 @@ Test(lane_marks, calls_and_flushes_do_not_wait_for_a_failed_handler)
     wr_lane_flush_request(fixture.lane, WR_NEVER);
     cr_assert_eq(wr_lane_flush_wait(fixture.lane, 4, WR_NEVER, &error), WEIR_ERR_SPOOLED);
     cr_assert(strstr(error.text, "no such bucket"), "%s", error.text);
+    cr_assert(wr_lane_describe_error(fixture.lane, WEIR_ERR_SPOOLED, &error));
+    cr_assert(strstr(error.text, "no such bucket"), "%s", error.text);
 }
 
 Test(lane_marks, a_flush_waits_for_the_handler_that_replaces_a_failed_one)
@@ -169,7 +184,8 @@ Test(lane_marks, a_flush_waits_for_the_handler_that_replaces_a_failed_one)
     const struct wr_lane_handler next = {.instance =
                                              (struct wr_instance *)&fixture, /* only its address is used */
                                          .settings = fixture.settings};
-    const struct wr_lane_change change = {.end_reason = WR_LANE_LIVES, .handler = &next, .journaled = true};
+    const struct wr_lane_change change = {
+        .end_reason = WR_LANE_LIVES, .handler = &next, .journaled = fixture.lane->journaled};
     struct wr_lane_discarded discarded;
     fixture.lane->worker = WR_WORKER_RUNNING;
     cr_assert_not(wr_lane_config_apply(fixture.lane, &change, &discarded));
