@@ -386,6 +386,18 @@ static const struct wr_producer *find_forker(const struct wr_producer *known)
     return known || has_none(wr_producer_mine) ? known : wr_producer_mine;
 }
 
+/* In a child: what the kernel has not wiped, as it does not know MADV_WIPEONFORK. */
+static void wipe_all(struct wr_producers *producers)
+{
+    uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
+    struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++)
+        if (!wr_producer_is_cold(producers->all[i]))
+            *producers->all[i] = (struct wr_producer){0};
+    if (shared && !wr_producer_is_cold(shared))
+        *shared = (struct wr_producer){0};
+}
+
 void wr_producers_after_fork(struct wr_producers *producers, const struct wr_producer *known)
 {
     const struct wr_producer *forker = find_forker(known);
@@ -394,22 +406,19 @@ void wr_producers_after_fork(struct wr_producers *producers, const struct wr_pro
     producers->journal = false;
     producers->orphan_count = 0;
     producers->forker_unknown = !forker;
-    uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
-    for (uint32_t i = 0; i < count; i++)
-        if (!wr_producer_is_cold(producers->all[i])) /* the kernel does not know MADV_WIPEONFORK */
-            *producers->all[i] = (struct wr_producer){0};
+    wipe_all(producers);
     if (forker)
         orphan_cold(producers, forker);
-    struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_relaxed);
-    if (shared && !wr_producer_is_cold(shared))
-        *shared = (struct wr_producer){0};
     count_early(producers);
 }
 
 void wr_producers_forked(struct wr_producers *producers)
 {
     disown_mine();
-    for (size_t i = 0; producers->refused_kept && i < WEIR_REFUSED_MAX; i++)
+    if (!producers->refused_kept)
+        return;
+    wipe_all(producers);
+    for (size_t i = 0; i < WEIR_REFUSED_MAX; i++)
         atomic_store_explicit(&producers->refused[i], 0, memory_order_relaxed);
 }
 

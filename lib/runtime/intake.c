@@ -126,9 +126,9 @@ bool wr_intake_enter(struct wr_intake_call *call, int *error)
         *error = refuse_nested(call->samples);
         return false;
     }
+    call->runtime = wr_runtime_get(); /* a child begins here anew, which makes its producers cold */
     if ((!producer->home || wr_producer_is_cold(producer)) && !(producer = attach(call->samples, error)))
         return false;
-    call->runtime = wr_runtime_get();
     call->producer = producer;
     if (!call->runtime) {
         *error = WEIR_ERR_MEMORY;
@@ -418,14 +418,15 @@ static int wait_for_handlers(const struct wr_intake_call *call, struct wr_ticket
 
 static int set_error(const struct wr_intake_call *call, int result)
 {
-    static const char *const messages[] = {"the handler dropped the value",
-                                           "the handler has not settled the value in time"};
     if (!result)
         return 0;
     WR_CANCEL_DISABLED;
     struct wr_error *mine = wr_producers_error(&call->runtime->producers);
     if (mine && !wr_engine_explain(wr_runtime_engine(call->runtime), call->group, result, mine))
-        wr_error_set(mine, result, "%s", messages[result == WEIR_ERR_TIMEOUT]);
+        wr_error_set(mine, result, "%s",
+                     result == WEIR_ERR_TIMEOUT   ? "the handler has not settled the value in time"
+                     : result == WEIR_ERR_SPOOLED ? "the value is on disk, and not delivered yet"
+                                                  : "the handler dropped the value");
     return result;
 }
 

@@ -6,12 +6,15 @@
  * regular files only.
  *
  * WEIR_SHIM=suspend: as soon as the file WEIR_SHIM_SINCE exists the wall clock is an hour ahead and the
- * monotonic clock is not, as after the machine was suspended. */
+ * monotonic clock is not, as after the machine was suspended.
+ *
+ * WEIR_SHIM=keep: the kernel does not know MADV_WIPEONFORK, as before Linux 4.14. */
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -27,7 +30,7 @@ static ssize_t fail(int error)
 
 static int is_for_write(const char *mode)
 {
-    return strcmp(mode, "fsync") != 0 && strcmp(mode, "suspend") != 0;
+    return strcmp(mode, "fsync") != 0 && strcmp(mode, "suspend") != 0 && strcmp(mode, "keep") != 0;
 }
 
 __attribute__((visibility("default"))) ssize_t write(int fd, const void *data, size_t length)
@@ -59,6 +62,14 @@ __attribute__((visibility("default"))) int fdatasync(int fd)
     if (!real)
         real = (int (*)(int))dlsym(RTLD_NEXT, "fdatasync");
     return mode && strcmp(mode, "fsync") == 0 ? (int)fail(EIO) : real(fd);
+}
+
+__attribute__((visibility("default"))) int madvise(void *address, size_t length, int advice)
+{
+    const char *mode = getenv("WEIR_SHIM");
+    if (advice == MADV_WIPEONFORK && mode && strcmp(mode, "keep") == 0)
+        return (int)fail(EINVAL);
+    return (int)syscall(SYS_madvise, address, length, advice);
 }
 
 /* Makes the system call itself: a sanitizer reads the clock before dlsym works. */
