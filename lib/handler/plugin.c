@@ -204,9 +204,9 @@ static struct wr_type *find_known_locked(struct wr_plugins *plugins, const struc
     return type;
 }
 
-/* Appends the type, or frees it if another thread has inserted the same one meanwhile. A plugin takes
- * precedence over a built-in type of the same name, which then is not inserted. */
-static void insert(struct wr_plugins *plugins, struct wr_type *type)
+/* Appends the type, or frees it and returns false if the same one is there, as another thread may have inserted
+ * it. A plugin takes precedence over a built-in type of the same name, which then is not inserted. */
+static bool insert(struct wr_plugins *plugins, struct wr_type *type)
 {
     wr_lock_enter(&plugins->lock);
     const struct wr_type *known = find_known(plugins, type->kind, type->is.name, type->path);
@@ -223,6 +223,7 @@ static void insert(struct wr_plugins *plugins, struct wr_type *type)
         free((char *)type->path);
         free(type);
     }
+    return !same_place;
 }
 
 /* Inserts the types that an entry point offers; only: the name of the one to insert, NULL: all. */
@@ -249,17 +250,14 @@ int wr_plugins_register(struct wr_plugins *plugins, const struct wr_plugins_kind
     struct wr_type *type = adopt(plugins, kind, given, NULL, error);
     if (!type)
         return error->code;
-    const struct wr_type *known = find_known_locked(plugins, kind, type->is.name, NULL);
-    if (known && known->registered) {
-        int code = wr_error_set(error, WEIR_ERR_PLUGIN,
-                                "registered type \"%s\": this name is registered already", type->is.name);
-        free(type);
-        return code;
-    }
+    char name[NAME_LONGEST + 1];
+    snprintf(name, sizeof name, "%s", type->is.name);
     type->registered = true;
     type->context = context;
-    insert(plugins, type);
-    return 0;
+    if (insert(plugins, type))
+        return 0;
+    return wr_error_set(error, WEIR_ERR_PLUGIN, "registered type \"%s\": this name is registered already",
+                        name);
 }
 
 struct wr_type *wr_plugins_next(struct wr_plugins *plugins, const struct wr_plugins_kind *kind,

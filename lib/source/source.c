@@ -305,6 +305,7 @@ static int call(struct wr_source *source, void (*callback)(void *self, weir_outc
                 weir_outcome *outcome)
 {
     *outcome = (weir_outcome){.size = sizeof *outcome};
+    atomic_store(&source->hurried, false); /* not after the call: a reload meanwhile asks for another one */
     struct wr_thread_state thread_state = wr_thread_state_save();
     callback(source->self, outcome);
     outcome->reason[sizeof outcome->reason - 1] = '\0';
@@ -321,7 +322,6 @@ static int call(struct wr_source *source, void (*callback)(void *self, weir_outc
 static bool back_off(struct wr_source *source, const weir_outcome *outcome)
 {
     bool is_first = !source->backoff.failures;
-    atomic_store(&source->hurried, false);
     int64_t pause_ns = wr_backoff_fail(&source->backoff, wr_backoff_requested_ns(outcome->retry_after_ms));
     set_reason(source, outcome->reason);
     set_state(source, WEIR_SOURCE_WAITING);

@@ -401,10 +401,12 @@ static int list_files(const struct source *source, glob_t *found)
 static bool can_read(char *const *paths, size_t count, weir_outcome *outcome)
 {
     for (size_t i = 0; i < count; i++) {
-        struct stat status; /* others than regular files are not read */
-        bool is_file = stat(paths[i], &status) == 0 && S_ISREG(status.st_mode);
-        int fd = is_file ? open(paths[i], O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
-        if (is_file && fd < 0 && !is_absence(errno)) {
+        struct stat status;
+        bool is_known = stat(paths[i], &status) == 0;
+        if (is_known && !S_ISREG(status.st_mode)) /* it is not read */
+            continue;
+        int fd = is_known ? open(paths[i], O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+        if (fd < 0 && !is_absence(errno)) {
             fail(outcome, paths[i], errno);
             return false;
         }
