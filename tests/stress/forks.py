@@ -19,7 +19,7 @@ def ledgers(output, who, handler):
     return [tuple(map(int, row[2:])) for row in rows if row[:2] == [who, handler]]
 
 
-def assert_disk(path, output, forks=FORKS):
+def assert_disk(path, output, forks):
     parents, children = {}, {}
     with open(path, encoding="utf-8") as file:
         for line in file:
@@ -55,7 +55,7 @@ def children_of_a_threaded_program(folder):
     config = {"handlers": {"disk": {"type": "file", "path": path, "block_timeout": "1m"}}, "groups": {"*": "disk"}}
     done = run(FORKER, FORKS, THREADS, VALUES, timeout=3000, WEIR_CONFIG=config)
     assert done.returncode == 0 and without_waits(done.stderr) == "", done.stderr[-2000:]
-    assert_disk(path, done.stdout)
+    assert_disk(path, done.stdout, FORKS)
     assert_ledgers(done.stdout, "disk")
 
 
@@ -90,7 +90,7 @@ def children_while_a_handler_is_busy_with_libcurl_over_tls(folder):
     done = run(FORKER, FORKS, THREADS, VALUES, timeout=3000, WEIR_CONFIG=config)
     server.close()
     assert done.returncode == 0, done.stderr[-2000:]
-    assert_disk(path, done.stdout)
+    assert_disk(path, done.stdout, FORKS)
     assert_ledgers(done.stdout, "disk")
     rows = ledgers(done.stdout, "parent", "tls")
     assert rows and rows[0][0] == rows[0][1] == server.lines, (rows, server.lines)
@@ -98,7 +98,6 @@ def children_while_a_handler_is_busy_with_libcurl_over_tls(folder):
 
 def fork_and_send(folder, share, describe):
     """Parent and children send over TLS: the server's count equals the delivered values. Runs 1/share of the usual forks."""
-    global FORKS
     server = Server(folder)
     path = os.path.join(folder, "out")
     config = {
@@ -109,18 +108,15 @@ def fork_and_send(folder, share, describe):
         },
         "groups": {"*": ["disk", "tls"]},
     }
-    forks, FORKS = FORKS, max(FORKS // share, 5)
-    try:
-        done = run(FORKER, FORKS, THREADS, VALUES, timeout=3000, WEIR_CONFIG=config)
-        server.close()
-        assert done.returncode == 0, done.stderr[-2000:]
-        assert_disk(path, done.stdout)
-        for handler in ("disk", "tls"):
-            assert_ledgers(done.stdout, handler)
-        delivered = sum(row[1] for who in ("parent", "child") for row in ledgers(done.stdout, who, "tls"))
-        assert delivered == server.lines, (delivered, server.lines)
-    finally:
-        FORKS = forks
+    forks = max(FORKS // share, 5)
+    done = run(FORKER, forks, THREADS, VALUES, timeout=3000, WEIR_CONFIG=config)
+    server.close()
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert_disk(path, done.stdout, forks)
+    for handler in ("disk", "tls"):
+        assert_ledgers(done.stdout, handler)
+    delivered = sum(row[1] for who in ("parent", "child") for row in ledgers(done.stdout, who, "tls"))
+    assert delivered == server.lines, (delivered, server.lines)
 
 
 @case

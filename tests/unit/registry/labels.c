@@ -182,15 +182,3 @@ Test(labels, what_names_the_maker_of_a_summary_applies_to_a_foreign_series)
     cr_assert_eq(wr_labels_next(&at, &series, &batch), &both[1]);
     cr_assert_null(wr_labels_next(&at, &series, &batch));
 }
-
-Test(labels, structs_of_a_core_that_knows_no_foreign_series_are_read_as_before)
-{
-    const weir_series series = {.size = offsetof(weir_series, foreign), .foreign = true};
-    const weir_batch batch = {.size = offsetof(weir_batch, foreign_labels), .labels = &host, .label_count = 1};
-    const weir_series foreign = {.size = sizeof foreign, .foreign = true};
-    size_t count;
-    cr_assert_eq(weir_batch_labels(&batch, &series, &count), &host);
-    cr_assert_eq(count, 1);
-    cr_assert_null(weir_batch_labels(&batch, &foreign, &count));
-    cr_assert_eq(count, 0);
-}
