@@ -303,6 +303,7 @@ Test(summer, a_total_is_not_replaced_by_one_that_lacks_some_of_its_values)
     summer = own;
     expect_total(11, 86);
     wr_summer_discard(other, false);
+    wr_summer_free(other);
 }
 
 Test(summer, a_sum_that_would_go_back_is_replaced_if_values_are_negative)
@@ -321,6 +322,7 @@ Test(summer, a_sum_that_would_go_back_is_replaced_if_values_are_negative)
     summer = own;
     expect_total(3, -2.75);
     wr_summer_discard(other, false);
+    wr_summer_free(other);
 }
 
 /* Others were declared meanwhile, or none. */
