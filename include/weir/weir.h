@@ -338,6 +338,8 @@ typedef struct weir_handler_stats {
     uint64_t faults;                    /* calls in which the handler broke its contract */
     int32_t failing;                    /* 1 while attempts fail */
     int32_t open;                       /* 1 while the handler is open */
+    char last_error[256];               /* why an attempt failed last, also when it works again; "": none has */
+    int64_t last_error_ms;              /* how long ago that was; -1: never */
 } weir_handler_stats;
 
 /* Fills the first size bytes of *stats with an exact snapshot: the identities above hold in it, whatever other
@@ -375,16 +377,18 @@ enum weir_source_state {
 /* What a source has read. lines, bad_lines and bytes are of sources that read text. All values that were read
  * are either added, and so in the ledger of the process, or refused. */
 typedef struct weir_source_stats {
-    size_t size;        /* sizeof(weir_source_stats) of the library */
-    char name[256];     /* in the configuration */
-    char type[64];      /* its source type */
-    int32_t state;      /* enum weir_source_state */
-    uint64_t bytes;     /* bytes of text that were read, decompressed if need be */
-    uint64_t lines;     /* lines that were read */
-    uint64_t bad_lines; /* lines that were not understood; the first one is quoted in the log */
-    uint64_t records;   /* events that were added */
-    uint64_t added;     /* values that were added */
-    uint64_t refused;   /* values that were not, because of their names, labels or limits */
+    size_t size;           /* sizeof(weir_source_stats) of the library */
+    char name[256];        /* in the configuration */
+    char type[64];         /* its source type */
+    int32_t state;         /* enum weir_source_state */
+    uint64_t bytes;        /* bytes of text that were read, decompressed if need be */
+    uint64_t lines;        /* lines that were read */
+    uint64_t bad_lines;    /* lines that were not understood; the first one is quoted in the log */
+    uint64_t records;      /* events that were added */
+    uint64_t added;        /* values that were added */
+    uint64_t refused;      /* values that were not, because of their names, labels or limits */
+    char last_error[256];  /* why it failed last, also when it works again; "": it never has */
+    int64_t last_error_ms; /* how long ago that was; -1: never */
 } weir_source_stats;
 
 /* Starts the sources of the configuration in force: threads that read values from elsewhere and add them. From

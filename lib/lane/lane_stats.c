@@ -6,12 +6,17 @@
 #include "lane/lane_internal.h"
 #include "text/common.h"
 
+static int64_t find_ms(int64_t since_ns, int64_t now_ns)
+{
+    return now_ns > since_ns ? (now_ns - since_ns) / WR_NS_PER_MS : 0;
+}
+
 static int64_t find_age_ms(const struct wr_lane *lane, int64_t now_ns)
 {
     const struct wr_range *oldest = wr_lane_in_flight(lane);
     if (!oldest && !wr_queue_is_empty(&lane->queue))
         oldest = wr_queue_front(&lane->queue);
-    return oldest && now_ns > oldest->since_ns ? (now_ns - oldest->since_ns) / WR_NS_PER_MS : 0;
+    return oldest ? find_ms(oldest->since_ns, now_ns) : 0;
 }
 
 static void fill_stats(weir_handler_stats *stats, const struct wr_lane *lane, int64_t now_ns)
@@ -32,8 +37,11 @@ static void fill_stats(weir_handler_stats *stats, const struct wr_lane *lane, in
         .faults = lane->faults,
         .failing = lane->failing,
         .open = lane->open,
+        .last_error_ms = lane->last_error_ns ? find_ms(lane->last_error_ns, now_ns) : -1,
     };
     memcpy(stats->dropped, lane->dropped, sizeof stats->dropped);
+    if (lane->last_error_ns)
+        memcpy(stats->last_error, lane->last_error, sizeof stats->last_error);
 }
 
 void wr_lane_stats_get(weir_handler_stats *stats, struct wr_lane *lane, int64_t now_ns)
@@ -60,12 +68,9 @@ static void fill_status(struct wr_lane_status *status, const struct wr_lane *lan
         .stalled = lane->pressure.state == WR_BACKPRESSURE_STALLED,
         .failing_since_ns = lane->failing ? lane->failing_since_ns : 0,
         .busy_since_ns = lane->busy_since_ns,
-        .last_error_ns = lane->last_error_ns,
     };
     fill_stats(&status->stats, lane, now_ns);
     snprintf(status->type, sizeof status->type, "%s", find_type(lane));
-    if (lane->last_error_ns)
-        memcpy(status->last_error, lane->last_error, sizeof status->last_error);
 }
 
 void wr_lane_stats_get_status(struct wr_lane_status *status, struct wr_lane *lane, int64_t now_ns)

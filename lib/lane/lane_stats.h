@@ -25,8 +25,6 @@ struct wr_lane_status {
     bool full, stalled;   /* calls wait for it; they no longer do, and what does not fit is dropped */
     int64_t failing_since_ns;
     int64_t busy_since_ns; /* the handler was called and has not returned */
-    int64_t last_error_ns; /* the handler may have recovered since */
-    char last_error[sizeof((weir_outcome *)0)->reason];
 };
 
 /* All of it is of the same moment. */

@@ -1,6 +1,7 @@
 #include "source/source.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "text/buffer.h"
 #include "text/error.h"
 #include "text/units.h"
+#include "text/utf8.h"
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
@@ -293,12 +295,52 @@ static void set_state(struct wr_source *source, enum weir_source_state state)
     atomic_store(&source->state, state);
 }
 
-static void set_reason(struct wr_source *source, const char *reason)
+/* ---- Failures -------------------------------------------------------------------------------- */
+
+/* A source that is open works again once it adds something, or after this time. Its back-off ends later, with
+ * retry_max: one that fails soon after each opening is tried, and logged, less and less often. */
+enum { WORKS_AFTER_NS = WR_NS_PER_S, REMINDER_S = 60 };
+
+static void set_last_error(struct wr_source *source, const char *reason)
 {
-    wr_lock_enter(&source->reason_lock);
-    snprintf(source->reason, sizeof source->reason, "%s", reason);
-    wr_lock_leave(&source->reason_lock);
+    wr_lock_enter(&source->error_lock);
+    wr_utf8_show_part(source->last_error, sizeof source->last_error, reason);
+    source->last_error_ns = wr_clock_monotonic_ns();
+    wr_lock_leave(&source->error_lock);
 }
+
+/* It tries again. */
+static void note_failure(struct wr_source *source, const char *reason)
+{
+    int64_t now_ns = wr_clock_monotonic_ns();
+    set_last_error(source, reason);
+    source->works_at_ns = WR_NEVER;
+    if (atomic_load(&source->stopping))
+        return;
+    if (!source->is_failing) {
+        source->is_failing = true;
+        source->failing_since_ns = now_ns;
+        wr_log_write(&source->runtime->log, WEIR_LOG_WARNING, "%s: %s; trying again", source->shown.name,
+                     reason);
+    } else if (now_ns >= source->reminder_ns) {
+        wr_log_write(&source->runtime->log, WEIR_LOG_WARNING, "%s: still failing after %" PRId64 " s: %s",
+                     source->shown.name, (now_ns - source->failing_since_ns) / WR_NS_PER_S, reason);
+    } else {
+        return;
+    }
+    source->reminder_ns = now_ns + REMINDER_S * WR_NS_PER_S;
+}
+
+void wr_source_works(struct wr_source *source)
+{
+    if (!source->is_failing)
+        return;
+    source->is_failing = false;
+    wr_log_write(&source->runtime->log, WEIR_LOG_WARNING, "%s: back after %" PRId64 " s", source->shown.name,
+                 (wr_clock_monotonic_ns() - source->failing_since_ns) / WR_NS_PER_S);
+}
+
+/* ---- The thread's calls ---------------------------------------------------------------------- */
 
 /* Calls a callback. Returns its code, which is valid; an invalid one is FAILED. */
 static int call(struct wr_source *source, void (*callback)(void *self, weir_outcome *outcome),
@@ -309,6 +351,8 @@ static int call(struct wr_source *source, void (*callback)(void *self, weir_outc
     struct wr_thread_state thread_state = wr_thread_state_save();
     callback(source->self, outcome);
     outcome->reason[sizeof outcome->reason - 1] = '\0';
+    if (!outcome->reason[0])
+        snprintf(outcome->reason, sizeof outcome->reason, "no reason given");
     log_breach(source, wr_thread_state_restore(&thread_state));
     if (outcome->code == WEIR_OUTCOME_OK || outcome->code == WEIR_OUTCOME_RETRY ||
         outcome->code == WEIR_OUTCOME_REOPEN || outcome->code == WEIR_OUTCOME_FAILED)
@@ -321,13 +365,9 @@ static int call(struct wr_source *source, void (*callback)(void *self, weir_outc
 /* Returns false if a stop is requested. */
 static bool back_off(struct wr_source *source, const weir_outcome *outcome)
 {
-    bool is_first = !source->backoff.failures;
     int64_t pause_ns = wr_backoff_fail(&source->backoff, wr_backoff_requested_ns(outcome->retry_after_ms));
-    set_reason(source, outcome->reason);
+    note_failure(source, outcome->reason);
     set_state(source, WEIR_SOURCE_WAITING);
-    if (is_first && !atomic_load(&source->stopping))
-        wr_log_write(&source->runtime->log, WEIR_LOG_WARNING, "%s: %s; trying again", source->shown.name,
-                     outcome->reason);
     source->is_backing_off = true;
     bool goes_on = wr_source_host_pause(source, pause_ns);
     source->is_backing_off = false;
@@ -354,7 +394,7 @@ static void end_sets(struct wr_source *source)
 static void fail(struct wr_source *source, const weir_outcome *outcome)
 {
     end_sets(source);
-    set_reason(source, outcome->reason);
+    set_last_error(source, outcome->reason);
     source->end_state = WEIR_SOURCE_BROKEN;
     wr_log_write(&source->runtime->log, WEIR_LOG_ERROR, "%s: %s; it has ended", source->shown.name,
                  outcome->reason);
@@ -391,14 +431,16 @@ static int run_open(struct wr_source *source, weir_outcome *outcome)
 {
     for (;;) {
         int64_t start_ns = wr_clock_monotonic_ns();
-        set_reason(source, "");
+        source->works_at_ns = start_ns + WORKS_AFTER_NS;
         set_state(source, WEIR_SOURCE_RUNNING);
         int code = call(source, source->type->source.run, outcome);
-        bool stops = atomic_load(&source->stopping);
-        /* it worked for a while: its next failure is a first one again */
-        if (code == WEIR_OUTCOME_OK || wr_clock_monotonic_ns() - start_ns > source->options.retry_max_ns)
+        int64_t end_ns = wr_clock_monotonic_ns();
+        bool has_ended = code == WEIR_OUTCOME_OK && !atomic_load(&source->stopping);
+        if (has_ended || end_ns >= source->works_at_ns)
+            wr_source_works(source);
+        if (code == WEIR_OUTCOME_OK || end_ns - start_ns > source->options.retry_max_ns)
             wr_backoff_succeed(&source->backoff);
-        if (code == WEIR_OUTCOME_OK && !stops) {
+        if (has_ended) {
             end_sets(source);
             source->end_state = WEIR_SOURCE_ENDED;
             wr_log_write(&source->runtime->log, WEIR_LOG_INFO, "%s: its input has ended", source->shown.name);
@@ -504,7 +546,7 @@ void wr_source_abandon(const struct wr_source *source)
 
 /* ---- What it has done ------------------------------------------------------------------------ */
 
-void wr_source_read_stats(const struct wr_source *source, weir_source_stats *stats)
+void wr_source_read_stats(struct wr_source *source, weir_source_stats *stats)
 {
     uint64_t added = atomic_load_explicit(&source->added, memory_order_acquire); /* before `lines` */
     *stats = (weir_source_stats){
@@ -519,9 +561,14 @@ void wr_source_read_stats(const struct wr_source *source, weir_source_stats *sta
     };
     snprintf(stats->name, sizeof stats->name, "%s", source->shown.name);
     snprintf(stats->type, sizeof stats->type, "%s", source->type->is.name);
+    wr_lock_enter(&source->error_lock);
+    memcpy(stats->last_error, source->last_error, sizeof stats->last_error);
+    int64_t age_ns = wr_clock_monotonic_ns() - source->last_error_ns;
+    stats->last_error_ms = source->last_error_ns ? age_ns / WR_NS_PER_MS : -1;
+    wr_lock_leave(&source->error_lock);
 }
 
-void wr_source_read_counts(const struct wr_source *source, struct wr_selfmetrics_source *counts)
+void wr_source_read_counts(struct wr_source *source, struct wr_selfmetrics_source *counts)
 {
     wr_source_read_stats(source, &counts->stats);
     counts->is_text = source->type->is.flags & WEIR_SOURCE_TYPE_PARSES;
@@ -557,10 +604,9 @@ void wr_source_read_status(struct wr_source *source, struct wr_status_source *st
         .refused = stats.refused,
         .lost = count_lost(source),
         .bytes = stats.bytes,
+        .reason_ns = stats.last_error_ms < 0 ? -1 : stats.last_error_ms * WR_NS_PER_MS,
     };
     snprintf(status->name, sizeof status->name, "%s", stats.name);
     snprintf(status->type, sizeof status->type, "%s", stats.type);
-    wr_lock_enter(&source->reason_lock);
-    snprintf(status->reason, sizeof status->reason, "%s", source->reason);
-    wr_lock_leave(&source->reason_lock);
+    snprintf(status->reason, sizeof status->reason, "%s", stats.last_error);
 }

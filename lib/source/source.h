@@ -111,8 +111,13 @@ struct wr_source {
     bool is_resolving; /* a series is resolved, and no value is added: a refusal counts none */
     bool logged[WR_SOURCE_FAULTS];
 
-    struct wr_lock reason_lock; /* for the next */
-    char reason[256];           /* why its last call failed; "": it works */
+    /* [source] failures */
+    bool is_failing;
+    int64_t failing_since_ns, reminder_ns; /* monotonic; no further message before the second */
+    int64_t works_at_ns;                   /* while failing: from when on it works, unless it fails before */
+    struct wr_lock error_lock;             /* for the next two */
+    char last_error[256];                  /* why it failed last; "": it never has */
+    int64_t last_error_ns;                 /* when that was */
 
     /* counted by [source], read by any thread */
     _Atomic uint64_t lines, bad_lines, bytes, records, added, refused;
@@ -151,6 +156,9 @@ void wr_source_request_stop(struct wr_source *source);
 /* The program reloads: the next wait reports it, and a source that waits for its next attempt makes it now. */
 void wr_source_request_reload(struct wr_source *source);
 
+/* [source] It works: ends its failure, if there is one, which is logged. */
+void wr_source_works(struct wr_source *source);
+
 /* Waits until its thread has ended. Returns false after deadline_ns: then the source must not be freed. */
 bool wr_source_join(struct wr_source *source, int64_t deadline_ns);
 
@@ -163,10 +171,10 @@ void wr_source_destroy(struct wr_source *source);
 /* The same, and frees the source. May be NULL. */
 void wr_source_free(struct wr_source *source);
 
-void wr_source_read_stats(const struct wr_source *source, weir_source_stats *stats);
+void wr_source_read_stats(struct wr_source *source, weir_source_stats *stats);
 
 /* The same, and what the plugin has counted. */
-void wr_source_read_counts(const struct wr_source *source, struct wr_selfmetrics_source *counts);
+void wr_source_read_counts(struct wr_source *source, struct wr_selfmetrics_source *counts);
 
 /* The same for the status of the process. */
 void wr_source_read_status(struct wr_source *source, struct wr_status_source *status);

@@ -151,6 +151,8 @@ static int add_block(struct wr_source *source, const weir_block *block, struct w
     atomic_fetch_add_explicit(&source->records, 1, memory_order_relaxed);
     /* release: as in source_host.c */
     atomic_fetch_add_explicit(&source->added, adding.counts.taken, memory_order_release);
+    if (adding.counts.taken)
+        wr_source_works(source);
     return WEIR_ADD_TAKEN;
 }
 

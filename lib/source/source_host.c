@@ -175,13 +175,12 @@ static void host_wake_in(const weir_host *host, int64_t delay_ms)
     (void)delay_ms;
 }
 
-/* Not beyond the end of the interval of sets. Once that is over, room ends the wait. */
-static int64_t limit_by_sets(const struct wr_source *source, int64_t limit_ms)
+/* Not beyond a time. due_ns: monotonic; 0: none. */
+static int64_t limit_by(int64_t due_ns, int64_t limit_ms)
 {
-    const struct wr_source_sets *sets = &source->sets;
-    if (!sets->due_ns || sets->is_reporting)
+    if (!due_ns)
         return limit_ms;
-    int64_t left_ns = sets->due_ns - wr_clock_monotonic_ns();
+    int64_t left_ns = due_ns - wr_clock_monotonic_ns();
     int left_ms = left_ns > 0 ? to_ms(left_ns) : 0;
     return limit_ms < 0 || limit_ms > left_ms ? left_ms : limit_ms;
 }
@@ -205,14 +204,17 @@ static void tend_expiry(struct wr_source *source)
     free(ids);
 }
 
-/* Not beyond the next period of the expiry. */
-static int64_t limit_by_expiry(const struct wr_source *source, int64_t limit_ms)
+/* What is due during waits. Returns how long the next one may take: not beyond the end of the interval of
+ * sets, after which room ends the wait, nor beyond the next period of the expiry. */
+static int64_t tend(struct wr_source *source, int64_t limit_ms)
 {
-    if (!source->expiry_due_ns)
-        return limit_ms;
-    int64_t left_ns = source->expiry_due_ns - wr_clock_monotonic_ns();
-    int left_ms = left_ns > 0 ? to_ms(left_ns) : 0;
-    return limit_ms < 0 || limit_ms > left_ms ? left_ms : limit_ms;
+    const struct wr_source_sets *sets = &source->sets;
+    if (source->is_failing && wr_clock_monotonic_ns() >= source->works_at_ns)
+        wr_source_works(source);
+    tend_expiry(source);
+    limit_ms = limit_by(sets->is_reporting ? 0 : sets->due_ns, limit_ms);
+    limit_ms = limit_by(source->expiry_due_ns, limit_ms);
+    return limit_by(source->is_failing ? source->works_at_ns : 0, limit_ms);
 }
 
 enum { FDS_MAX = 1024 };
@@ -234,9 +236,7 @@ static unsigned wait_for(const weir_host *host, struct pollfd *fds, size_t count
     struct wr_source *source = source_of(host);
     struct pollfd all[FDS_MAX + 1]; /* not zeroed: kilobytes */
     unsigned result = 0;
-    int64_t limit_ms = limit_by_sets(source, timeout_ms > INT32_MAX ? INT32_MAX : timeout_ms);
-    tend_expiry(source);
-    limit_ms = limit_by_expiry(source, limit_ms);
+    int64_t limit_ms = tend(source, timeout_ms > INT32_MAX ? INT32_MAX : timeout_ms);
     int wait_ms = limit_by_wake(source, limit_ms < 0 ? -1 : (int)limit_ms);
     all[0] = (struct pollfd){source->wake.read.fd, POLLIN, 0};
     if (count > FDS_MAX) {
@@ -544,6 +544,7 @@ static int finish_add(struct wr_source *source, const weir_record *record, int r
         atomic_fetch_add_explicit(&source->records, 1, memory_order_relaxed);
         /* release: pairs with the acquire in wr_source_read_stats, so that its line is counted by then */
         atomic_fetch_add_explicit(&source->added, record->count, memory_order_release);
+        wr_source_works(source);
         return WEIR_ADD_TAKEN;
     }
     const struct wr_error *last = wr_producers_error(&source->runtime->producers);

@@ -406,7 +406,7 @@ static bool read_stats(struct wr_source_hooks *hooks, size_t index, weir_source_
 {
     struct sources *sources = (struct sources *)hooks;
     wr_lock_enter(&sources->lock);
-    const struct wr_source *source = source_at(sources, index);
+    struct wr_source *source = source_at(sources, index);
     if (source)
         wr_source_read_stats(source, stats);
     wr_lock_leave(&sources->lock);
@@ -420,7 +420,7 @@ static bool read_counts(struct wr_source_hooks *hooks, size_t index, struct wr_s
     struct sources *sources = (struct sources *)hooks;
     if (!wr_lock_enter_by(&sources->lock, 0))
         return false;
-    const struct wr_source *source = source_at(sources, index);
+    struct wr_source *source = source_at(sources, index);
     if (source)
         wr_source_read_counts(source, out);
     wr_lock_leave(&sources->lock);

@@ -94,8 +94,8 @@ static void report_handler(struct wr_engine *engine, struct wr_lane *lane)
     if (stats->summing)
         wr_buffer_put_format(&line, "%" PRIu64 " summing, ", stats->summing);
     wr_buffer_put_format(&line, "%" PRIu64 " retries", stats->retries);
-    if (status.last_error_ns)
-        wr_buffer_put_format(&line, "; last error: %s", status.last_error);
+    if (status.stats.last_error_ms >= 0)
+        wr_buffer_put_format(&line, "; last error: %s", status.stats.last_error);
     write_line(engine, WEIR_LOG_INFO, &line);
 }
 

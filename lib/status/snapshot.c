@@ -218,7 +218,7 @@ static void take_handler(struct wr_status_handler *handler, struct wr_lane *lane
         .ending = status.end_reason,
         .failing_ns = find_age_ns(status.failing_since_ns, now_ns),
         .busy_ns = find_age_ns(status.busy_since_ns, now_ns),
-        .reason_ns = find_age_ns(status.last_error_ns, now_ns),
+        .reason_ns = stats->last_error_ms < 0 ? -1 : stats->last_error_ms * WR_NS_PER_MS,
         .offered = stats->offered,
         .recovered = stats->recovered,
         .delivered = stats->delivered,
@@ -236,7 +236,7 @@ static void take_handler(struct wr_status_handler *handler, struct wr_lane *lane
     memcpy(handler->dropped, stats->dropped, sizeof handler->dropped);
     snprintf(handler->name, sizeof handler->name, "%s", status.name);
     snprintf(handler->type, sizeof handler->type, "%s", status.type);
-    snprintf(handler->reason, sizeof handler->reason, "%s", status.last_error);
+    snprintf(handler->reason, sizeof handler->reason, "%s", stats->last_error);
 }
 
 static void take_handlers(struct wr_snapshot *snapshot, struct wr_engine *engine)

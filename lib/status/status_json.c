@@ -199,6 +199,7 @@ static void put_source(struct wr_buffer *out, const struct wr_status_view *view,
     put_count(out, "refused", source->refused);
     put_count(out, "lost", source->lost);
     put_text(out, "last_error", source->reason);
+    put_seconds(out, "last_error_s", source->reason_ns);
     open_part(out, "senders", '[');
     for (size_t i = 0; i < view->sender_count; i++)
         if (view->senders[i].source == (int64_t)index)

@@ -13,7 +13,7 @@ enum { CHECKED_FROM = offsetof(struct wr_status_head, length) };
 
 /* The structs are written as they are in memory, so they must not contain uninitialised padding. */
 _Static_assert(sizeof(struct wr_status_head) == 56, "the head has no padding");
-_Static_assert(sizeof(struct wr_status_source) == 8 * 8 + 2 * WR_STATUS_NAME_ROOM + 64,
+_Static_assert(sizeof(struct wr_status_source) == 9 * 8 + 2 * WR_STATUS_NAME_ROOM + 64,
                "a source has no padding");
 _Static_assert(sizeof(struct wr_status_sender) == 10 * 8 + 128, "a sender has no padding");
 _Static_assert(sizeof(struct wr_status_process) == (22 + WEIR_REFUSED_MAX) * 8 + 2 * WR_STATUS_NAME_ROOM + 32 +

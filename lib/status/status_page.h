@@ -23,7 +23,7 @@ struct wr_buffer;
 struct wr_error;
 
 enum {
-    WR_STATUS_VERSION = 3,
+    WR_STATUS_VERSION = 4,
     WR_STATUS_HANDLERS_MOST = 100,
     WR_STATUS_GROUPS_MOST = 10,
     WR_STATUS_ENTRIES_MOST = 5,
@@ -96,7 +96,7 @@ struct wr_status_handler {
     int32_t ending;     /* enum weir_drop, if WR_STATUS_ENDED */
     int64_t failing_ns; /* since its calls fail */
     int64_t busy_ns;    /* since its running call began */
-    int64_t reason_ns;  /* since the failure in `reason` */
+    int64_t reason_ns;  /* since the failure in `reason`; negative: none */
     uint64_t offered, recovered, delivered, dropped[WEIR_DROPPED_MAX], queued, spooled, summing;
     uint64_t queue_bytes, queue_bound, spool_bytes, spool_limit;
     int64_t queue_age_ns;
@@ -115,7 +115,8 @@ struct wr_status_source {
     int64_t state; /* enum weir_source_state */
     uint64_t lines, bad_lines, records, added, refused;
     uint64_t lost;                    /* what it has counted as lost: its counters lost_* */
-    char reason[WR_STATUS_NAME_ROOM]; /* why its last call failed; "": it works */
+    char reason[WR_STATUS_NAME_ROOM]; /* why it failed last */
+    int64_t reason_ns;                /* since then; negative: it never has */
     uint64_t bytes;                   /* of text */
 };
 

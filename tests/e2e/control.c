@@ -654,6 +654,9 @@ Test(control, a_failing_handler_is_logged_once_and_its_recovery_too)
     cr_assert_eq(stats_of("c").failing, 1);
     capture_fail(0, "");
     cr_assert_eq(weir_flush(-1), 0);
+    cr_assert_eq(stats_of("c").failing, 0);
+    cr_assert_str_eq(stats_of("c").last_error, "the \\x1b[31mpeer\\n is down");
+    cr_assert_geq(stats_of("c").last_error_ms, 0);
     cr_assert_eq(message_count, 2);
     cr_assert_str_eq(messages[0], "c: the \\x1b[31mpeer\\n is down; retrying, 1 queued");
     cr_assert(strncmp(messages[1], "c: back after ", 14) == 0 && strstr(messages[1], ", 0 lost"), "%s",

@@ -19,6 +19,7 @@
 
 #include "api_capture.h"
 #include "api_ledger.h"
+#include "logbook.h"
 #include "plugins/scripted_source.h"
 
 enum { PATIENCE_MS = 60000 };
@@ -701,6 +702,84 @@ static void open_if_there(const weir_host *host, const char *tag, weir_outcome *
     outcome->code = atomic_load(&is_there) ? WEIR_OUTCOME_OK : WEIR_OUTCOME_RETRY;
     outcome->retry_after_ms = 3600 * 1000;
     snprintf(outcome->reason, sizeof outcome->reason, "it is not there");
+}
+
+/* Of messages at the level of warnings. The source's thread writes them; it has ended when they are read. */
+static struct logbook warnings;
+
+static void keep_warning(void *ctx, int level, const char *text)
+{
+    if (level == WEIR_LOG_WARNING)
+        logbook_write(ctx, level, text);
+}
+
+static void assert_failed_once(void)
+{
+    weir_source_stats stats = stats_of(0);
+    cr_assert_str_eq(stats.last_error, "it is not there");
+    cr_assert_geq(stats.last_error_ms, 0);
+}
+
+Test(sources, a_failure_and_its_end_are_told)
+{
+    script->open = open_if_there;
+    script->run = add_one;
+    weir_set_log(keep_warning, &warnings);
+    start(",\"retry_max\":\"1h\"");
+    wait_until(is_waiting);
+    assert_failed_once();
+    atomic_store(&is_there, true);
+    cr_assert_eq(weir_reload(), 0, "%s", weir_last_error());
+    wait_end();
+    weir_set_log(NULL, NULL);
+    cr_assert_eq(warnings.count, 2);
+    cr_assert_str_eq(warnings.lines[0], "in: it is not there; trying again");
+    cr_assert(strncmp(warnings.lines[1], "in: back after ", 15) == 0, "%s", warnings.lines[1]);
+    assert_failed_once();
+    assert_ledger("capture");
+}
+
+static _Atomic bool is_told;
+
+static void note_back(void *ctx, int level, const char *text)
+{
+    (void)ctx, (void)level;
+    if (strstr(text, "back after"))
+        atomic_store(&is_told, true);
+}
+
+static bool is_told_now(void)
+{
+    return atomic_load(&is_told);
+}
+
+static void wait_for_stop(const weir_host *host, const char *tag, weir_outcome *outcome)
+{
+    const weir_intake *intake = host->service(host, WEIR_SERVICE_INTAKE);
+    (void)tag, (void)outcome;
+    while (!(intake->wait(host, NULL, 0, -1) & WEIR_WAIT_STOP))
+        ;
+}
+
+Test(sources, a_source_that_gets_nothing_is_back_too)
+{
+    script->open = fail_twice;
+    script->run = wait_for_stop;
+    weir_set_log(note_back, NULL);
+    start(",\"retry_min\":\"1ms\"");
+    wait_until(is_told_now);
+    cr_assert_eq(stats_of(0).state, WEIR_SOURCE_RUNNING);
+    cr_assert_eq(weir_stop_sources(PATIENCE_MS), 0, "%s", weir_last_error());
+    weir_set_log(NULL, NULL);
+}
+
+Test(sources, a_source_that_never_failed_has_no_error)
+{
+    script->run = add_one;
+    start("");
+    wait_end();
+    cr_assert_str_eq(stats_of(0).last_error, "");
+    cr_assert_eq(stats_of(0).last_error_ms, -1);
 }
 
 /* The outcome asks for the longest pause that the options allow: an hour. */

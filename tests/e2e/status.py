@@ -399,7 +399,7 @@ def files_that_are_not_pages_and_pages_of_other_versions_are_reported(folder):
         assert done.returncode == 1 and "it is not a status file" in done.stderr, done
     assert json.loads(js.stdout) == []
     pid, (text, js), listed = forged(folder, lambda page: struct.pack_into("<I", page, 8, 99))
-    assert text.returncode == 1 and "it has version 99 of the layout; this `weir` knows version 3" in text.stderr, text
+    assert text.returncode == 1 and "it has version 99 of the layout; this `weir` knows version 4" in text.stderr, text
 
 
 @case

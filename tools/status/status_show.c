@@ -109,19 +109,24 @@ static void put_spool(struct wr_buffer *out, const struct wr_status_handler *han
     wr_buffer_put_format(out, "; recovered %" PRIu64 "\n", handler->recovered);
 }
 
+static void put_last_error(struct wr_buffer *out, const char *reason, int64_t age_ns)
+{
+    if (age_ns < 0 || !*reason)
+        return;
+    wr_buffer_put_text(out, "    last error  ");
+    figures_put_duration(out, age_ns);
+    wr_buffer_put_text(out, " ago: ");
+    command_put_text(out, reason);
+    wr_buffer_put_char(out, '\n');
+}
+
 static void put_errors(struct wr_buffer *out, const struct wr_status_handler *handler)
 {
     wr_buffer_put_format(out, "    retries     %" PRIu64 "\n", handler->retries);
     if (handler->faults)
         wr_buffer_put_format(out, "    faults      %" PRIu64 " violations of the handler contract\n",
                              handler->faults);
-    if (handler->reason_ns < 0 || !handler->reason[0])
-        return;
-    wr_buffer_put_text(out, "    last error  ");
-    figures_put_duration(out, handler->reason_ns);
-    wr_buffer_put_text(out, " ago: ");
-    command_put_text(out, handler->reason);
-    wr_buffer_put_char(out, '\n');
+    put_last_error(out, handler->reason, handler->reason_ns);
 }
 
 static void put_handler(struct wr_buffer *out, const struct wr_status_handler *handler)
@@ -226,6 +231,7 @@ static void put_source(struct wr_buffer *out, const struct wr_status_source *sou
     wr_buffer_put_format(
         out, "    records     %" PRIu64 "\n    added       %" PRIu64 "\n    refused     %" PRIu64 "\n",
         source->records, source->added, source->refused);
+    put_last_error(out, source->reason, source->reason_ns);
 }
 
 static void put_sources(struct wr_buffer *out, const struct wr_status_view *view)

@@ -109,7 +109,7 @@ Test(status_page, a_page_of_another_version_is_refused_with_both_numbers)
     head()->version = 7;
     seal();
     cr_assert_eq(read_page(), WR_STATUS_FOREIGN);
-    cr_assert_str_eq(error.text, "it has version 7 of the layout; this `weir` knows version 3");
+    cr_assert_str_eq(error.text, "it has version 7 of the layout; this `weir` knows version 4");
 }
 
 Test(status_page, longer_records_of_a_newer_writer_are_read_up_to_the_known_size)
