@@ -265,9 +265,10 @@ bool wr_summer_next_declared(struct wr_summer *summer, uint32_t *series)
         *series = summer->declared++;
         const struct weir_metric *metric = wr_registry_series(summer->registry, *series);
         int kind = kind_of(metric);
-        bool is_hidden = atomic_load_explicit(&metric->is_ended, memory_order_relaxed) ||
+        bool is_hidden = metric->is_derived || metric->flags & WR_METRIC_PART ||
+                         atomic_load_explicit(&metric->is_ended, memory_order_relaxed) ||
                          (kind != WEIR_GAUGE && wr_series_is_of_others(metric)); /* a level is this process's */
-        if (kind != WEIR_VALUE && kind != TOTAL && !metric->is_derived && !is_hidden)
+        if (kind != WEIR_VALUE && kind != TOTAL && !is_hidden)
             return true;
     }
     return false;

@@ -272,9 +272,11 @@ size_t wr_family_put_stem(const struct wr_registry *registry, const struct wr_gr
     }
 }
 
-bool wr_family_is_undeclared(const struct wr_family *family)
+bool wr_family_means_something(const struct wr_registry *registry, const struct wr_family *family)
 {
-    return is_same(&family->meaning, &(struct wr_meaning){0});
+    const struct wr_metric_rule *rule = find_rule(registry, family);
+    const struct wr_meaning known = add_learned(&family->program, &family->learned);
+    return !is_same(&known, &(struct wr_meaning){0}) || (rule && !wr_metric_rules_is_pattern(rule));
 }
 
 /* ---- The program ----------------------------------------------------------------------------- */

@@ -93,8 +93,9 @@ size_t wr_family_put_stem(const struct wr_registry *registry, const struct wr_gr
 /* [registry lock] A series that was added last is not counted against the name's limit of label sets. */
 void wr_family_uncount(struct wr_family *family, const struct weir_metric *metric);
 
-/* [registry lock] Whether neither the program nor a configuration has given the name a meaning. */
-bool wr_family_is_undeclared(const struct wr_family *family);
+/* [registry lock] Whether the name has a meaning by itself: by the program, by what was learned, or by an entry
+ * of the configuration that is for this name alone. */
+bool wr_family_means_something(const struct wr_registry *registry, const struct wr_family *family);
 
 /* [any thread] Whether a further label set has to share a series. */
 static inline bool wr_family_is_full(const struct wr_family *family)

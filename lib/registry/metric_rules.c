@@ -8,7 +8,7 @@
 
 /* ---- Patterns -------------------------------------------------------------------------------- */
 
-static bool is_pattern(const struct wr_metric_rule *rule)
+bool wr_metric_rules_is_pattern(const struct wr_metric_rule *rule)
 {
     return strchr(rule->pattern, '*');
 }
@@ -66,7 +66,7 @@ bool wr_metric_rules_index(struct wr_metric_rules *rules)
     if (!rules->patterns)
         return false;
     for (size_t i = 0; i < rules->count; i++) {
-        if (is_pattern(&rules->items[i]))
+        if (wr_metric_rules_is_pattern(&rules->items[i]))
             rules->patterns[rules->pattern_count++] = &rules->items[i];
         else if (!index_name(rules, i))
             return false;

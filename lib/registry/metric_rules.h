@@ -48,6 +48,9 @@ void wr_metric_rules_fini(struct wr_metric_rules *rules);
 struct wr_metric_rule *wr_metric_rules_find(const struct wr_metric_rules *rules, const char *group,
                                             const char *name);
 
+/* Whether it has a '*'. */
+bool wr_metric_rules_is_pattern(const struct wr_metric_rule *rule);
+
 /* The first rule at or behind items[from] that no name has matched since the rules are in use; NULL: none. */
 const struct wr_metric_rule *wr_metric_rules_unmatched(const struct wr_metric_rules *rules, size_t from);
 

@@ -158,13 +158,14 @@ struct weir_metric *wr_series_get(struct wr_registry *registry, struct weir_stre
 }
 
 /* [registry lock] Sets the meaning of a derived series, for handlers only: calls may add values of any kind to
- * its name. A name that has a meaning of its own keeps that, unless the series is not found by it. */
+ * its name. A name that means something by itself keeps that, unless the series is not found by it. A pattern
+ * is no such meaning: one for "request*" is not for what weir makes of "request", such as "request.max". */
 static void set_derived_meaning(struct wr_registry *registry, struct weir_metric *metric,
                                 const struct wr_meaning *meaning)
 {
     const struct wr_family *family =
         wr_family_find(registry, metric->stream->group, metric->name, metric->length);
-    if (family && (metric->flags & WR_METRIC_KEEPS_MEANING || wr_family_is_undeclared(family)))
+    if (family && (metric->flags & WR_METRIC_KEEPS_MEANING || !wr_family_means_something(registry, family)))
         wr_registry_set_view(registry, metric, meaning, WEIR_VALUE);
 }
 

@@ -149,6 +149,17 @@ static const struct weir_metric *next_declared(void)
     return wr_summer_next_declared(summer, &series) ? wr_registry_series(&registry, series) : NULL;
 }
 
+Test(summer, a_part_of_a_series_is_not_shown_as_a_series)
+{
+    const struct wr_meaning meaning = {.instrument = WEIR_VALUE};
+    struct weir_metric *own = declare("size.max", WEIR_HISTOGRAM);
+    struct weir_metric *part = wr_series_derive(&registry, own->stream, "size.max", 0, &meaning);
+    cr_assert(part && part != own);
+    cr_assert_eq(part->view->instrument, WEIR_HISTOGRAM);
+    cr_assert_eq(next_declared(), own);
+    cr_assert_null(next_declared());
+}
+
 Test(summer, a_series_of_other_processes_is_shown_once_it_is_wanted_here)
 {
     struct weir_metric *own = declare("own", WEIR_COUNTER), *theirs[3];

@@ -379,6 +379,24 @@ static bool matches(const char *pattern, const char *name)
     return found;
 }
 
+static const weir_series *derive(const char *name)
+{
+    const struct wr_meaning meaning = {.instrument = WEIR_VALUE, .unit = "B"};
+    return wr_series_derive(&registry, stream, name, 0, &meaning)->view;
+}
+
+Test(family, a_pattern_is_not_for_the_parts_of_a_name)
+{
+    struct wr_metric_rule items[] = {rule("*", "request*", WEIR_COUNTER), rule("*", "request.max", WEIR_GAUGE)};
+    index_rules(items, 2);
+    wr_family_set_rules(&registry, &rules);
+    cr_assert_eq(derive("request.min")->instrument, WEIR_VALUE);
+    cr_assert_str_eq(derive("request.min")->unit, "B");
+    cr_assert_eq(derive("request.max")->instrument, WEIR_GAUGE, "it is named there");
+    cr_assert_eq(get("request.min")->view->instrument, WEIR_COUNTER, "a series that calls add to");
+    cr_assert_eq(derive("request.min")->instrument, WEIR_VALUE);
+}
+
 Test(family, patterns_match_as_shells_do)
 {
     cr_assert(matches("*", "anything"));
