@@ -373,6 +373,57 @@ def killed_while_they_sum_programs_lose_and_repeat_nothing(folder):
     assert_gone(victims)
 
 
+BOUNDS = [10, 100, 1000]
+
+
+def read_totals(path):
+    """Returns the last value of each part of each series: {(group, run): {part or bound: value}}."""
+    totals = {}
+    with open(path, encoding="utf-8") as file:
+        for record in map(json.loads, file):
+            run_name, _, part = record["name"].partition(".")
+            if record["group"] != "drain":
+                totals.setdefault((record["group"], run_name), {})[record.get("labels", {}).get("le", part)] = record["value"]
+    return totals
+
+
+@case
+def counters_histograms_and_gauges_of_killed_programs_are_exact(folder):
+    """Thread 0 adds 0, 1, 2, ... to a counter, thread 1 measures them, and thread 2 sets a gauge to them."""
+    reader = Reader(folder)
+    pipe = fifo_handler(reader, queue="64MiB", aggregate="1d", percentiles=[])
+    histogram = {"instrument": "histogram", "buckets": BOUNDS}
+    metrics = {"t0": {"r*": "counter"}, "t1": {"r*": histogram}, "t2": {"r*": "gauge"}}
+    victims = Victims(folder, {"handlers": {"pipe": pipe}, "groups": {"*": "pipe"}, "metrics": metrics})
+    for seconds in kill_times(ROUNDS // 2, 0.12):
+        victims.kill_one(seconds)
+    victims.kill_working()
+    process = reader.start()
+    assert_balance(victims.drain("pipe"))
+    process.wait()
+    totals = read_totals(reader.path)
+    for (group, run_name), added in victims.added.items():
+        got = totals.pop((group, run_name), {})
+        if not got:
+            assert added == 0, (group, run_name, added)
+            continue
+        possible = [expected_totals(group, count) for count in range(added, added + 4)]
+        assert {key: value for key, value in got.items() if key not in ("min", "max")} in possible, (group, run_name, added, got)
+    assert not totals, totals
+    assert_gone(victims)
+
+
+def expected_totals(group, count):
+    """Of 0, 1, ... count - 1."""
+    total = count * (count - 1) // 2
+    if group == "t0":
+        return {"": total}
+    if group == "t2":
+        return {"": count - 1}
+    buckets = {str(bound): min(count, bound + 1) for bound in BOUNDS}
+    return {"count": count, "sum": total, "+Inf": count, **buckets}
+
+
 @case
 def a_journal_that_the_configuration_has_no_more_keeps_what_is_summed(folder):
     """It is in use until the process ends, also for values that were added after the change."""
