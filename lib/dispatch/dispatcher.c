@@ -245,7 +245,10 @@ static uint64_t take_all(struct wr_dispatcher *dispatcher, int64_t now_ns, bool 
     return taken;
 }
 
-static uint64_t take_cells(struct wr_dispatcher *dispatcher)
+enum { ALL_SERIES = UINT32_MAX };
+
+/* Of all threads; series: of this one, or of ALL_SERIES. */
+static uint64_t take_cells(struct wr_dispatcher *dispatcher, uint32_t series)
 {
     const struct wr_producers *producers = dispatcher->producers;
     uint64_t taken = 0;
@@ -253,15 +256,17 @@ static uint64_t take_cells(struct wr_dispatcher *dispatcher)
     uint32_t count = producers ? atomic_load_explicit(&producers->count, memory_order_acquire) : 0;
     for (uint32_t i = 0; i < count; i++) {
         struct wr_producer *producer = producers->all[i];
-        if (!wr_producer_is_cold(producer) && wr_cells_have_values(&producer->cells))
-            taken += wr_drain_cells(&dispatcher->drain, &producer->cells);
+        if (wr_producer_is_cold(producer) || !wr_cells_have_values(&producer->cells))
+            continue;
+        taken += series == ALL_SERIES ? wr_drain_cells(&dispatcher->drain, &producer->cells)
+                                      : wr_drain_cell(&dispatcher->drain, &producer->cells, series);
     }
     return taken;
 }
 
 void wr_dispatcher_take_cells(struct wr_dispatcher *dispatcher)
 {
-    if (dispatcher->drain.router && take_cells(dispatcher))
+    if (dispatcher->drain.router && take_cells(dispatcher, ALL_SERIES))
         wr_router_offer(dispatcher->drain.router, wr_clock_monotonic_ns());
 }
 
@@ -331,7 +336,7 @@ static uint64_t run_round(struct wr_dispatcher *dispatcher, int64_t *next_ns, bo
     memset(quiet, 0, dispatcher->active_count * sizeof *quiet);
     uint64_t taken = take_all(dispatcher, now_ns, quiet);
     if (cells || wr_router_has_due(dispatcher->drain.router, now_ns))
-        taken += take_cells(dispatcher);
+        taken += take_cells(dispatcher, ALL_SERIES);
     wr_router_offer(dispatcher->drain.router, now_ns);
     *next_ns = wr_router_check(dispatcher->drain.router, now_ns);
     wr_router_end_due(dispatcher->drain.router, dispatcher->drain.registry, now_ns, next_ns);
@@ -439,9 +444,15 @@ struct wr_router *wr_dispatcher_switch(struct wr_dispatcher *dispatcher, struct 
 
 void wr_dispatcher_end_series(struct wr_dispatcher *dispatcher, const uint32_t *series, size_t count)
 {
+    enum { FEW = 16 }; /* whose cells are found sooner than all are looked through */
     struct wr_drain *drain = &dispatcher->drain;
     int64_t next_ns;
-    wr_dispatcher_round(dispatcher, &next_ns);
+    uint64_t taken = 0;
+    run_round(dispatcher, &next_ns, true, count > FEW);
+    for (size_t i = 0; drain->router && count <= FEW && i < count; i++)
+        taken += take_cells(dispatcher, series[i]);
+    if (taken)
+        wr_router_offer(drain->router, wr_clock_monotonic_ns());
     for (size_t i = 0; i < count; i++) {
         struct weir_metric *metric = wr_registry_series(drain->registry, series[i]);
         if (wr_registry_is_shared(metric))

@@ -374,22 +374,35 @@ static uint64_t hand_out(struct wr_drain *drain, uint32_t series, const struct w
     return taken->values;
 }
 
-uint64_t wr_drain_cells(struct wr_drain *drain, struct wr_cells *cells)
+static inline uint64_t take_cell(struct wr_drain *drain, struct wr_cells *cells, struct wr_cell *cell,
+                                 uint32_t series)
 {
-    uint64_t values = 0, room[WR_BUCKETS_MOST];
-    /* acquire: pairs with the release in wr_cells_open */
-    struct wr_cell *cell = atomic_load_explicit(&cells->first, memory_order_acquire);
-    for (; cell; cell = cell->next) {
-        struct wr_cell_taken taken = wr_cell_take(cells, cell);
-        values += hand_out(drain, cell->series, &taken);
-        /* acquire: pairs with the release in wr_cells_open_buckets */
-        struct wr_cell_buckets *buckets = atomic_load_explicit(&cell->buckets, memory_order_acquire);
-        for (; buckets; buckets = buckets->older) {
-            taken = wr_cell_take_buckets(cells, buckets, room);
-            values += hand_out(drain, cell->series, &taken);
-        }
+    uint64_t room[WR_BUCKETS_MOST];
+    struct wr_cell_taken taken = wr_cell_take(cells, cell);
+    uint64_t values = hand_out(drain, series, &taken);
+    /* acquire: pairs with the release in wr_cells_open_buckets */
+    struct wr_cell_buckets *buckets = atomic_load_explicit(&cell->buckets, memory_order_acquire);
+    for (; buckets; buckets = buckets->older) {
+        taken = wr_cell_take_buckets(cells, buckets, room);
+        values += hand_out(drain, series, &taken);
     }
     return values;
+}
+
+uint64_t wr_drain_cells(struct wr_drain *drain, struct wr_cells *cells)
+{
+    uint64_t values = 0;
+    /* acquire: pairs with the release in wr_cells_open */
+    struct wr_cell *cell = atomic_load_explicit(&cells->first, memory_order_acquire);
+    for (; cell; cell = cell->next)
+        values += take_cell(drain, cells, cell, cell->series);
+    return values;
+}
+
+uint64_t wr_drain_cell(struct wr_drain *drain, struct wr_cells *cells, uint32_t series)
+{
+    struct wr_cell *cell = wr_cells_place(cells, series);
+    return cell ? take_cell(drain, cells, cell, series) : 0;
 }
 
 /* ---- Rings ----------------------------------------------------------------------------------- */

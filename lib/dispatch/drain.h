@@ -37,6 +37,9 @@ uint64_t wr_drain_ring(struct wr_drain *drain, struct wr_producer *producer, uin
 /* Takes what is in a thread's cells. Returns the number of values. */
 uint64_t wr_drain_cells(struct wr_drain *drain, struct wr_cells *cells);
 
+/* The same of one series. */
+uint64_t wr_drain_cell(struct wr_drain *drain, struct wr_cells *cells, uint32_t series);
+
 /* Adds an event that is in no ring. */
 void wr_drain_add(struct wr_drain *drain, const weir_sample *samples, uint32_t count);
 

@@ -23,16 +23,18 @@ static void *map(size_t size)
 
 static bool make_chunk(struct wr_cells *cells, unsigned chunk)
 {
-    cells->chunks[chunk] = map(((size_t)WR_CELLS_FIRST_CHUNK << chunk) * sizeof(struct wr_cell));
-    return cells->chunks[chunk];
+    struct wr_cell *made = map(((size_t)WR_CELLS_FIRST_CHUNK << chunk) * sizeof(struct wr_cell));
+    atomic_store_explicit(&cells->chunks[chunk], made, memory_order_relaxed);
+    return made;
 }
 
 bool wr_cells_open(struct wr_cells *cells, uint32_t series)
 {
     unsigned chunk = 31u - (unsigned)__builtin_clz(series / WR_CELLS_FIRST_CHUNK + 1);
-    if (chunk >= WR_CELLS_CHUNKS || (!cells->chunks[chunk] && !make_chunk(cells, chunk)))
-        return false;
     struct wr_cell *cell = wr_cells_place(cells, series);
+    if (!cell && (chunk >= WR_CELLS_CHUNKS || !make_chunk(cells, chunk)))
+        return false;
+    cell = wr_cells_place(cells, series);
     if (cell->is_open)
         return true;
     cell->series = series;
