@@ -10,6 +10,8 @@
  * can, and time stamps can be set. The state belongs to the process, not to one test: weir_testing_start resets
  * it.
  *
+ * The functions are in libweir-testing.a: link with `pkg-config --libs weir-testing`.
+ *
  * Groups and names: NULL matches any. Threads: every function may be called from any thread except a handler's.
  * A forked child starts with an empty state.
  */

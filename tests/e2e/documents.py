@@ -342,14 +342,14 @@ def samples_of_the_document_formats_equal_the_output():
 # ---- Snippets -----------------------------------------------------------------------------------------
 
 
-def compile_snippet(folder, text):
-    """Compiles a program. Returns its path and the folder of its library."""
+def compile_snippet(folder, text, *libraries_first):
+    """Compiles a program, which is linked with libweir. Returns its path and the folder of that library."""
     source, program = os.path.join(folder, "snippet.c"), os.path.join(folder, "snippet")
     with open(source, "w", encoding="utf-8") as file:
         file.write(text)
     libraries = os.path.join(BUILD, "lib", ".libs")
     done = subprocess.run([*CC, *SANITIZED, "-Wall", "-Wextra", "-Werror", source, "-o", program,
-                           "-I", os.path.join(SOURCE, "include"), "-I", os.path.join(BUILD, "include"), "-L", libraries, "-lweir"],
+                           "-I", os.path.join(SOURCE, "include"), "-I", os.path.join(BUILD, "include"), *libraries_first, "-L", libraries, "-lweir"],
                           capture_output=True, text=True)
     assert done.returncode == 0, f"{text}\n{done.stderr}"
     return program, libraries
@@ -381,7 +381,7 @@ def the_tests_in_the_guide_to_testing_pass(folder):
     snippets = TESTING.snippets("c")
     assert len(snippets) == 4, snippets
     for snippet in snippets:
-        program, libraries = compile_snippet(folder, snippet)
+        program, libraries = compile_snippet(folder, snippet, os.path.join(BUILD, "lib", "libweir-testing.a"))
         done = run(program, LD_LIBRARY_PATH=libraries, WEIR_LOG="off")
         assert done.returncode == 0 and (done.stdout, done.stderr) == ("", ""), f"{snippet}\n{done.stderr}"
         assert run(program, LD_LIBRARY_PATH=libraries, WEIR_CONFIG=CONSOLE).returncode != 0, "the environment's configuration"

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <weir/testing.h>
 
@@ -106,6 +108,26 @@ Test(testing, values_of_other_threads_are_waited_for)
     add("go", 1);
     cr_assert(weir_testing_wait("g", "later", 1, -1));
     pthread_join(thread, NULL);
+    assert_ledger("testing");
+}
+
+static bool works_in_child(void)
+{
+    return weir_testing_count(NULL, NULL) == 0 && weir_testing_start() == 0 &&
+           weir_add_value(weir_get_stream("g"), "b", 2) == 0 && weir_testing_last("g", "b") == 2;
+}
+
+Test(testing, a_forked_child_starts_with_an_empty_state)
+{
+    int status = -1;
+    add("a", 1);
+    cr_assert_eq(weir_testing_count("g", "a"), 1);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(works_in_child() ? 0 : 1);
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert_eq(status, 0);
+    cr_assert_eq(weir_testing_count("g", NULL), 1);
     assert_ledger("testing");
 }
 

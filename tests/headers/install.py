@@ -13,10 +13,22 @@ from harness import SOURCE, case, environment, main
 CC = shlex.split(os.environ.get("WEIR_TEST_CC", "cc"))
 CONSOLE = {"groups": {"*": "console"}}
 PROGRAM = os.path.join(SOURCE, "examples", "first_metric.c")
+TEST = """
+#include <weir/testing.h>
+int main(void)
+{
+    weir_testing_sample sample;
+    if (weir_testing_start())
+        return 1;
+    weir_testing_set_time(7);
+    weir_add_value(weir_get_stream("my_app"), "size", 512);
+    return weir_testing_get("my_app", "size", 0, &sample, sizeof sample) && sample.value == 512 && sample.time_ns == 7 ? 0 : 2;
+}
+"""
 
 
-def build(program, *flags):
-    done = subprocess.run([*CC, "-Wall", "-Wextra", "-Werror", PROGRAM, "-o", program, *flags], capture_output=True, text=True)
+def build(program, *flags, source=PROGRAM):
+    done = subprocess.run([*CC, "-Wall", "-Wextra", "-Werror", source, "-o", program, *flags], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
@@ -33,6 +45,18 @@ def a_program_links_with_pkg_config_and_finds_the_installed_plugins(folder):
     build(program, *pkg_config(folder, "--cflags", "--libs"))
     shown = show(program, environment_of(folder, WEIR_CONFIG=CONSOLE))
     assert shown.endswith("][my_app]: calculate_latency=12.375\n"), shown
+
+
+@case
+def a_test_is_linked_with_the_kit_and_either_form_of_the_library(folder):
+    install(folder)
+    source, program = os.path.join(folder, "test.c"), os.path.join(folder, "test")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(TEST)
+    build(program, *pkg_config(folder, "--cflags", "--libs", package="weir-testing"), source=source)
+    assert show(program, environment_of(folder)) == ""
+    build(program, *pkg_config(folder, "--static", "--cflags", "--libs", package="weir-testing"), "-static", "-Wno-error", source=source)
+    assert show(program, environment()) == ""
 
 
 @case
@@ -90,15 +114,20 @@ def a_static_program_sends_over_the_network_without_plugins(folder):
                 assert stream.read() == b"my_app.calculate_latency:12.375|g\n"
 
 
+def names_in(folder, library, which):
+    """The global names that an installed static library defines, or does not."""
+    path = os.path.join(folder + variable("libdir"), library)
+    done = subprocess.run(["nm", "-g", which, path], capture_output=True, text=True, check=True)
+    return {words[-1] for line in done.stdout.splitlines() if len(words := line.split()) in (2, 3)}
+
+
 @case
-def the_static_library_takes_no_names_of_programs(folder):
-    """Those of its handler types are in it, too."""
+def the_static_libraries_take_no_names_of_programs(folder):
+    """Those of the handler types are in libweir.a, too."""
     install(folder)
-    path = os.path.join(folder + variable("libdir"), "libweir.a")
-    done = subprocess.run(["nm", "-g", "--defined-only", path], capture_output=True, text=True, check=True)
-    names = {words[2] for line in done.stdout.splitlines() if len(words := line.split()) == 3}
+    names = names_in(folder, "libweir.a", "--defined-only")
     assert "wr_builtin_socket_type_at" in names
-    foreign = [name for name in names if not name.startswith(("weir_", "wr_"))]
+    foreign = [name for name in names | names_in(folder, "libweir-testing.a", "--defined-only") if not name.startswith(("weir_", "wr_"))]
     assert not foreign, foreign
 
 
@@ -132,7 +161,13 @@ def declared(name="weir.h"):
 def every_function_of_the_headers_is_exported_and_no_other(folder):
     install(folder)
     names = {name for name in exported(folder + variable("libdir") + "/libweir.so") if name.startswith("weir_")}
-    assert declared() | declared("testing.h") == names, (declared() | declared("testing.h")) ^ names
+    private = {name for name in names if name.startswith("weir_private_")}
+    assert declared() == names - private, declared() ^ (names - private)
+    defined = names_in(folder, "libweir-testing.a", "--defined-only")
+    kit = {name for name in defined if name.startswith("weir_")}
+    assert declared("testing.h") == kit, declared("testing.h") ^ kit
+    needed = {name for name in names_in(folder, "libweir-testing.a", "--undefined-only") if name.startswith(("weir_", "wr_"))} - defined
+    assert private <= needed <= names, (needed - names, private - needed)
 
 
 @case

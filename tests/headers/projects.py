@@ -43,6 +43,35 @@ def the_cmake_project_in_examples_builds_with_the_installed_weir(folder):
     show_first_metric(folder, os.path.join(folder, "work", "first_metric"))
 
 
+TESTED = """
+cmake_minimum_required(VERSION 3.13)
+project(tested LANGUAGES C)
+find_package(weir REQUIRED)
+add_executable(tested test.c)
+target_link_libraries(tested PRIVATE weir::testing)
+"""
+TEST = """
+#include <weir/testing.h>
+int main(void)
+{
+    return weir_testing_start() || weir_testing_count(NULL, NULL);
+}
+"""
+
+
+@case
+def a_cmake_project_links_its_tests_with_the_kit(folder):
+    need("cmake")
+    prefix = install(folder)
+    os.makedirs(os.path.join(folder, "sources"))
+    for name, text in (("CMakeLists.txt", TESTED), ("test.c", TEST)):
+        with open(os.path.join(folder, "sources", name), "w", encoding="utf-8") as file:
+            file.write(text)
+    succeed(folder, "cmake", "-S", "sources", "-B", "work", "-Werror=dev", f"-DCMAKE_PREFIX_PATH={prefix}")
+    succeed(folder, "cmake", "--build", "work")
+    assert succeed(folder, os.path.join(folder, "work", "tested")) == ""
+
+
 def installed_version(folder):
     return pkg_config(folder, "--modversion")[0]
 

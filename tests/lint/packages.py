@@ -23,8 +23,8 @@ def check_version():
 
 def check_symbols():
     script = read("lib/api/libweir.map")
-    exported = set(re.findall(r"^\s+(weir_\w+);", script, re.M)) | set(re.findall(r"^(WEIR_\d+) \{", script, re.M))
-    listed = set(re.findall(r"^ (\w+)@WEIR_\d+ \d", read("debian/libweir0.symbols"), re.M))
+    exported = set(re.findall(r"^\s+(weir_\w+);", script, re.M)) | set(re.findall(r"^(WEIR_\w+) \{", script, re.M))
+    listed = set(re.findall(r"^ (\w+)@WEIR_\w+ \d", read("debian/libweir0.symbols"), re.M))
     return compare("debian/libweir0.symbols", listed, exported)
 
 

@@ -45,8 +45,8 @@ def environment_of(folder, **more):
                 LD_LIBRARY_PATH=libdir, WEIR_PLUGIN_PATH=folder + variable("plugindir"))
 
 
-def pkg_config(folder, *arguments):
-    done = subprocess.run(["pkg-config", *arguments, "weir"], capture_output=True, text=True, env=environment_of(folder))
+def pkg_config(folder, *arguments, package="weir"):
+    done = subprocess.run(["pkg-config", *arguments, package], capture_output=True, text=True, env=environment_of(folder))
     assert done.returncode == 0, done.stderr
     # the sysroot applies to weir only, not to the libraries it depends on
     return [flag.replace(folder + "/usr/include", "/usr/include") for flag in shlex.split(done.stdout)]

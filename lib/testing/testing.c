@@ -1,31 +1,17 @@
-/* The functions of <weir/testing.h>. They are in the library itself: a library of their own would need rounds
- * and control of time exported from this one, and kept stable. */
+/* The functions of <weir/testing.h>. They use those of <weir/weir.h>, and two of "api/private.h". */
 
 #include <weir/testing.h>
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "api/test_store.h"
-#include "os/cancel.h"
-#include "os/clock.h"
-#include "text/common.h"
-#include "engine/engine.h"
-#include "text/error.h"
-#include "producer/producer.h"
-#include "runtime/runtime.h"
+#include "api/private.h"
+#include "testing/test_store.h"
 
 /* How long a query waits for values that were added before it. A script may return RETRY for longer. */
 enum { FLUSH_TIMEOUT_MS = 10000 };
-
-static int fail(struct wr_runtime *runtime, int code, const char *text)
-{
-    struct wr_error *last = wr_producers_error(&runtime->producers);
-    if (last)
-        wr_error_set(last, code, "%s", text);
-    return code;
-}
 
 static void deliver(void)
 {
@@ -35,48 +21,14 @@ static void deliver(void)
 
 /* ---- Time ------------------------------------------------------------------------------------ */
 
-/* Takes the round lock, and runs a round: values that were added before get the time that was valid then. */
-static void enter_after_round(struct wr_engine *engine, struct wr_visit *visit)
-{
-    int64_t next_ns;
-    wr_engine_enter(engine, visit);
-    wr_dispatcher_round(&engine->dispatcher, &next_ns);
-}
-
 int weir_testing_set_time(int64_t time_ns)
 {
-    WR_CANCEL_DISABLED;
-    struct wr_visit visit;
-    struct wr_runtime *runtime = wr_runtime_get();
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
-    struct wr_engine *engine = wr_runtime_engine(runtime);
-    enter_after_round(engine, &visit);
-    engine->dispatcher.drain.still_ns = time_ns < 0 ? WR_DRAIN_REAL_TIME : time_ns;
-    wr_engine_leave(&visit);
-    return 0;
+    return weir_private_change_time(time_ns, false);
 }
 
 int weir_testing_advance(int64_t ns)
 {
-    WR_CANCEL_DISABLED;
-    struct wr_visit visit;
-    struct wr_runtime *runtime = wr_runtime_get();
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
-    struct wr_engine *engine = wr_runtime_engine(runtime);
-    enter_after_round(engine, &visit);
-    int64_t still_ns = engine->dispatcher.drain.still_ns;
-    bool is_set = still_ns != WR_DRAIN_REAL_TIME;
-    bool fits = is_set && (ns >= 0 ? still_ns <= INT64_MAX - ns : still_ns >= -ns && ns != INT64_MIN);
-    if (fits)
-        engine->dispatcher.drain.still_ns += ns;
-    wr_engine_leave(&visit);
-    if (fits)
-        return 0;
-    return fail(runtime, WEIR_ERR_ARGUMENT,
-                is_set ? "weir_testing_advance: the time would overflow"
-                       : "weir_testing_advance: no time is set; call weir_testing_set_time first");
+    return weir_private_change_time(ns, true);
 }
 
 /* ---- Starting -------------------------------------------------------------------------------- */
@@ -106,11 +58,7 @@ static int configure(void)
 
 int weir_testing_start(void)
 {
-    WR_CANCEL_DISABLED;
-    struct wr_runtime *runtime = wr_runtime_get();
     weir_handler_stats stats;
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
     int result = register_type();
     if (!result)
         result = weir_testing_set_time(-1);
@@ -122,9 +70,8 @@ int weir_testing_start(void)
     if (result)
         return result;
     if (weir_get_handler_stats("testing", &stats, sizeof stats))
-        return fail(runtime, WEIR_ERR_CONFIG,
-                    "weir_testing_start: the configuration of the environment (WEIR_CONFIG, BENCHMARK_AI) "
-                    "takes precedence");
+        return weir_private_fail(WEIR_ERR_CONFIG, "weir_testing_start: the configuration of the environment "
+                                                  "(WEIR_CONFIG, BENCHMARK_AI) takes precedence");
     wr_test_store_reset(true);
     return 0;
 }
@@ -180,22 +127,19 @@ const char *weir_testing_label(const weir_testing_sample *sample, const char *ke
 
 bool weir_testing_wait(const char *group, const char *name, size_t count, int64_t timeout_ms)
 {
-    return wr_test_store_wait(group, name, count, wr_clock_deadline_ns(timeout_ms));
+    return wr_test_store_wait(group, name, count, timeout_ms);
 }
 
 /* ---- Failing --------------------------------------------------------------------------------- */
 
 int weir_testing_add_outcome(enum weir_testing_outcome outcome, uint32_t done, uint32_t times)
 {
-    struct wr_runtime *runtime = wr_runtime_get();
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
     if ((int)outcome < WEIR_TESTING_OK || (int)outcome > WEIR_TESTING_FAILED)
-        return fail(runtime, WEIR_ERR_ARGUMENT,
-                    "weir_testing_add_outcome: outcome: must be one of enum weir_testing_outcome");
+        return weir_private_fail(WEIR_ERR_ARGUMENT,
+                                 "weir_testing_add_outcome: outcome: must be one of enum weir_testing_outcome");
     return wr_test_store_add_step((int)outcome, done, times)
                ? 0
-               : fail(runtime, WEIR_ERR_MEMORY, "weir_testing_add_outcome: out of memory");
+               : weir_private_fail(WEIR_ERR_MEMORY, "weir_testing_add_outcome: out of memory");
 }
 
 void weir_testing_block(void)
@@ -210,7 +154,7 @@ void weir_testing_release(void)
 
 bool weir_testing_wait_blocked(int64_t timeout_ms)
 {
-    return wr_test_store_wait_blocked(wr_clock_deadline_ns(timeout_ms));
+    return wr_test_store_wait_blocked(timeout_ms);
 }
 
 size_t weir_testing_tries(void)

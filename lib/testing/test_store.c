@@ -1,14 +1,10 @@
-#include "api/test_store.h"
+#include "testing/test_store.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "os/clock.h"
-#include "text/array.h"
-#include "text/common.h"
-#include "os/lock.h"
+#include <time.h>
 
 /* A scripted outcome, for the next `times` batches. */
 struct step {
@@ -17,12 +13,12 @@ struct step {
 };
 
 static struct {
-    struct wr_lock lock;
-    struct wr_condition change;
+    pthread_mutex_t lock;
+    pthread_cond_t change;        /* its clock is the monotonic one */
     weir_testing_sample *samples; /* each owns its metadata */
-    uint32_t count, room;
+    size_t count, room;
     struct step *script;
-    uint32_t script_next, script_count, script_room;
+    size_t script_next, script_count, script_room;
     size_t tries;
     bool block;   /* set by the test: emit waits */
     bool blocked; /* emit is waiting */
@@ -30,28 +26,82 @@ static struct {
 
 /* ---- The store ------------------------------------------------------------------------------- */
 
+static void make_locks(void)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&store.change, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&store.lock, NULL);
+}
+
 /* The thread that held the lock at the fork does not exist in the child, so the child starts with an empty
  * store and leaks the parent's. */
 static void reset_in_child(void)
 {
     memset(&store, 0, sizeof store);
+    make_locks();
 }
 
-static void register_fork_handler(void)
+static void prepare(void)
 {
+    make_locks();
     pthread_atfork(NULL, NULL, reset_in_child);
 }
 
 static void enter(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, register_fork_handler);
-    wr_lock_enter(&store.lock);
+    pthread_once(&once, prepare);
+    pthread_mutex_lock(&store.lock);
 }
 
 static void leave(void)
 {
-    wr_lock_leave(&store.lock);
+    pthread_mutex_unlock(&store.lock);
+}
+
+/* The monotonic time timeout_ms from now. */
+static struct timespec find_deadline(int64_t timeout_ms)
+{
+    static const int64_t never_ms = INT64_C(1000) * 1000 * 1000 * 1000; /* 32 years */
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    if (timeout_ms < 0 || timeout_ms > never_ms)
+        timeout_ms = never_ms;
+    time.tv_sec += (time_t)(timeout_ms / 1000);
+    time.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+    if (time.tv_nsec >= 1000000000) {
+        time.tv_sec++;
+        time.tv_nsec -= 1000000000;
+    }
+    return time;
+}
+
+/* Waits for a change of the store. Returns false at the deadline. Not a cancellation point: the lock would stay
+ * taken. */
+static bool wait_for_change(const struct timespec *deadline)
+{
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    int error = pthread_cond_timedwait(&store.change, &store.lock, deadline);
+    pthread_setcancelstate(cancel, NULL);
+    return error == 0;
+}
+
+/* Makes room for `count` items. Returns the array, which may have moved, or NULL if out of memory; then nothing
+ * has changed. */
+static void *reserve(void *items, size_t *room, size_t count, size_t item_size)
+{
+    enum { LEAST = 16 };
+    if (items && count <= *room)
+        return items;
+    size_t more = count < LEAST ? LEAST : count * 2;
+    void *moved = reallocarray(items, more, item_size);
+    if (moved)
+        *room = more;
+    return moved;
 }
 
 static void free_samples(void)
@@ -74,16 +124,15 @@ void wr_test_store_reset(bool all)
         store.tries = 0;
         store.block = false;
     }
-    wr_condition_wake(&store.change);
+    pthread_cond_broadcast(&store.change);
     leave();
 }
 
 /* ---- Storing --------------------------------------------------------------------------------- */
 
-static bool reserve_samples(uint32_t more)
+static bool reserve_samples(size_t more)
 {
-    weir_testing_sample *samples =
-        wr_array_reserve(store.samples, &store.room, store.count + more, sizeof *samples);
+    weir_testing_sample *samples = reserve(store.samples, &store.room, store.count + more, sizeof *samples);
     if (samples)
         store.samples = samples;
     return samples;
@@ -135,8 +184,8 @@ static void wait_while_blocked(void)
 {
     while (store.block) {
         store.blocked = true;
-        wr_condition_wake(&store.change);
-        wr_condition_wait(&store.change, &store.lock, WR_NEVER);
+        pthread_cond_broadcast(&store.change);
+        pthread_cond_wait(&store.change, &store.lock);
     }
     store.blocked = false;
 }
@@ -182,7 +231,7 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
     store.tries++;
     wait_while_blocked();
     take(batch, outcome);
-    wr_condition_wake(&store.change);
+    pthread_cond_broadcast(&store.change);
     leave();
 }
 
@@ -240,11 +289,12 @@ bool wr_test_store_get(const char *group, const char *name, size_t number, weir_
     return found;
 }
 
-bool wr_test_store_wait(const char *group, const char *name, size_t count, int64_t deadline_ns)
+bool wr_test_store_wait(const char *group, const char *name, size_t count, int64_t timeout_ms)
 {
+    struct timespec deadline = find_deadline(timeout_ms);
     enter();
-    while (count_locked(group, name) < count && wr_clock_monotonic_ns() < deadline_ns)
-        wr_condition_wait(&store.change, &store.lock, deadline_ns);
+    while (count_locked(group, name) < count && wait_for_change(&deadline))
+        ;
     bool reached = count_locked(group, name) >= count;
     leave();
     return reached;
@@ -257,8 +307,7 @@ bool wr_test_store_add_step(int code, uint32_t done, uint32_t times)
     if (!times)
         return true;
     enter();
-    struct step *script =
-        wr_array_reserve(store.script, &store.script_room, store.script_count + 1, sizeof *script);
+    struct step *script = reserve(store.script, &store.script_room, store.script_count + 1, sizeof *script);
     if (script) {
         store.script = script;
         script[store.script_count++] = (struct step){code, done, times};
@@ -271,7 +320,7 @@ void wr_test_store_block(bool block)
 {
     enter();
     store.block = block;
-    wr_condition_wake(&store.change);
+    pthread_cond_broadcast(&store.change);
     leave();
 }
 
@@ -283,11 +332,12 @@ bool wr_test_store_is_blocking(void)
     return block;
 }
 
-bool wr_test_store_wait_blocked(int64_t deadline_ns)
+bool wr_test_store_wait_blocked(int64_t timeout_ms)
 {
+    struct timespec deadline = find_deadline(timeout_ms);
     enter();
-    while (!store.blocked && wr_clock_monotonic_ns() < deadline_ns)
-        wr_condition_wait(&store.change, &store.lock, deadline_ns);
+    while (!store.blocked && wait_for_change(&deadline))
+        ;
     bool blocked = store.blocked;
     leave();
     return blocked;
