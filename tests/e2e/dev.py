@@ -103,6 +103,28 @@ def a_configured_release_archive_is_built_in_a_copy(folder):
     assert [name for name in os.listdir(project) if name.startswith("build")] == ["build-copy"]
 
 
+# Keeps Debian from starting services.
+POLICY = "/usr/sbin/policy-rc.d"
+
+
+@case
+def a_build_installs_what_it_needs_and_no_test_needs_and_no_policy(folder):
+    """On a machine without any of the packages."""
+    make_project(folder, configured=False)
+    tools = os.path.join(folder, "path")
+    write(tools, "dpkg-query", "#!/bin/sh\n")
+    write(tools, "id", "#!/bin/sh\necho 0\n")
+    write(tools, "apt-get", f'#!/bin/sh\necho "$* $(ls {POLICY} 2>/dev/null)" >>../calls\n')
+    before = os.path.exists(POLICY)
+    done = build(folder)
+    assert done.stderr == "", done
+    update, install = read(folder, "calls").splitlines()
+    words = set(install.split())
+    assert update.split()[0] == "update" and {"install", "gcc", "libtool", "libcurl4-openssl-dev"} <= words, install
+    assert not words & {"libcriterion-dev", "python3", "chromium", "nginx-light", "postgresql", "valgrind", "clang-tidy-14"}, install
+    assert (POLICY in words) == before and os.path.exists(POLICY) == before, install
+
+
 @case
 def commands_that_write_into_a_configured_source_tree_are_refused(folder):
     project = make_project(folder)
