@@ -12,7 +12,7 @@
 
 #include <weir/version.h>
 
-#include "parse/parser_internal.h"
+#include "parse/parser_type.h"
 #include "text/error.h"
 
 struct wr_patterns;
@@ -25,7 +25,7 @@ struct wr_parse_plugin {
     size_t error_size;   /* sizeof(struct wr_error) */
 
     const struct wr_parser_type *type;
-    /* as those of patterns.h */
+    /* as those of plugins/patterns/patterns.h */
     struct wr_patterns *(*read)(const char *name, const char *text, size_t length, struct wr_error *error);
     void (*free)(struct wr_patterns *patterns);
     const char *(*find_preset)(const char *name);

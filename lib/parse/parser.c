@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "parse/numeral.h"
-#include "parse/parser_internal.h"
+#include "parse/parser_type.h"
 #include "registry/name.h"
 #include "text/array.h"
 #include "text/common.h"

@@ -74,7 +74,7 @@ struct wr_parser_options {
     enum wr_parser_split split;
     /* The present time, for samples without a time that must have the same one. NULL: they have none. */
     int64_t (*now)(void);
-    const struct wr_patterns *patterns; /* parse/patterns.h; borrowed; only of the parser of this name */
+    const struct wr_patterns *patterns; /* plugins/patterns; borrowed; only of the parser of this name */
 };
 
 struct wr_parser_type;

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "parse/numeral.h"
-#include "parse/parser_internal.h"
+#include "parse/parser_type.h"
 #include "parse/time_form.h"
 #include "registry/name.h"
 #include "text/buffer.h"

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "parse/numeral.h"
-#include "parse/parser_internal.h"
+#include "parse/parser_type.h"
 #include "text/common.h"
 
 /* InfluxDB's line protocol: measurement,tag=value field=1,other=2i 1795219607576198123. The measurement is the

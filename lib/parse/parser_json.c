@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "parse/numeral.h"
-#include "parse/parser_internal.h"
+#include "parse/parser_type.h"
 #include "text/common.h"
 #include "text/json.h"
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "parse/numeral.h"
-#include "parse/parser_internal.h"
+#include "parse/parser_type.h"
 #include "text/common.h"
 
 /* StatsD: name:value|type|@rate, of which several may follow one name: name:320|ms:200|ms|@0.1. DogStatsD adds

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "parse/numeral.h"
-#include "parse/parser_internal.h"
+#include "parse/parser_type.h"
 #include "text/json.h"
 
 /* Words name=value, or a line as the format text writes it:

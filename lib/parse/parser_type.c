@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "parse/parser.h"
-#include "parse/parser_internal.h"
+#include "parse/parser_type.h"
 #include "text/common.h"
 
 static const struct wr_parser_type *const types[] = {

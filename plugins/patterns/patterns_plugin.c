@@ -3,7 +3,8 @@
 #include <weir/host.h>
 
 #include "parse/parse_plugin.h"
-#include "parse/patterns.h"
+
+#include "patterns.h"
 
 WEIR_PLUGIN_EXPORT const struct wr_parse_plugin *weir_parse_plugin(void);
 

@@ -3,12 +3,11 @@
  *
  * The first byte selects the patterns (its low three bits) and the size of the pieces. */
 
-#include "parse/patterns.h"
-
 #include "fuzz.h"
 #include "parse/parser.h"
 #include "registry/name.h"
 #include "../support/parse_fixture.h"
+#include "../../plugins/patterns/patterns.h"
 #include "text/error.h"
 #include "text/utf8.h"
 

@@ -17,7 +17,6 @@
 #include "config/tee.h"
 #include "input.h"
 #include "parse/parser.h"
-#include "parse/patterns.h"
 #include "patterns_file.h"
 #include "record.h"
 #include "registry/name.h"
@@ -25,6 +24,8 @@
 #include "runtime/runtime.h"
 #include "status/report.h"
 #include "text/units.h"
+
+#include "../../plugins/patterns/patterns.h"
 
 #define NO_VALUE "no value is given (like name=12.5)"
 

@@ -5,8 +5,9 @@
 
 #include "common/command.h"
 #include "config/document.h"
-#include "parse/patterns.h"
 #include "text/error.h"
+
+#include "../../plugins/patterns/patterns.h"
 
 bool patterns_file_has_variable(void)
 {

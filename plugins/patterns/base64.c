@@ -1,4 +1,4 @@
-#include "parse/base64.h"
+#include "base64.h"
 
 #include <stdint.h>
 

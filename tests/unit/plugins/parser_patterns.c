@@ -6,8 +6,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "parse/patterns.h"
 #include "text/error.h"
+
+#include "../../../plugins/patterns/patterns.h"
 
 #include "tests/support/parse_fixture.h"
 

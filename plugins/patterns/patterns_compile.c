@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "parse/parser.h"
-#include "parse/patterns_internal.h"
 #include "registry/name.h"
 #include "text/error.h"
+
+#include "compiled_patterns.h"
 
 enum { MOST_PATTERN_BYTES = 64 * 1024 };
 

@@ -2,12 +2,13 @@
 #include <time.h>
 
 #include "parse/numeral.h"
-#include "parse/parser_internal.h"
-#include "parse/patterns_internal.h"
+#include "parse/parser_type.h"
 #include "registry/name.h"
 #include "text/common.h"
 #include "text/error.h"
 #include "text/utf8.h"
+
+#include "compiled_patterns.h"
 
 /* Each match of a pattern in a line is a record of one value; patterns are tried one after the other, in their
  * order.

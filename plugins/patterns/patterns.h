@@ -1,7 +1,9 @@
 /* patterns: the parser "patterns", which finds values in lines of text by regular expressions (PCRE2).
  *
- * It is not part of the library: who uses it is linked with lib/libpatterns.a and PCRE2. Without PCRE2 all
- * functions exist, and wr_patterns_read returns an error. */
+ * patterns_read reads the configuration and the presets, patterns_compile compiles the expressions and knows
+ * their groups, parser_patterns makes records of matches. patterns_plugin is the plugin that sources load;
+ * the command is linked with plugins/libpatterns.a and PCRE2. Without PCRE2 (patterns_none) all functions
+ * exist, and wr_patterns_read returns an error. */
 #ifndef WR_PATTERNS_H
 #define WR_PATTERNS_H
 

@@ -1,6 +1,6 @@
-/* parser_internal: what the parsers of lib/parse share. */
-#ifndef WR_PARSER_INTERNAL_H
-#define WR_PARSER_INTERNAL_H
+/* parser_type: what a parser is, for those that are one: those of this folder, and plugins/patterns. */
+#ifndef WR_PARSER_TYPE_H
+#define WR_PARSER_TYPE_H
 
 #include "parse/parser.h"
 

@@ -2,8 +2,9 @@
 
 #include <stddef.h>
 
-#include "parse/patterns.h"
 #include "text/error.h"
+
+#include "patterns.h"
 
 const struct wr_parser_type *wr_patterns_type(void)
 {

@@ -1,6 +1,6 @@
-/* patterns_internal: compiled expressions, and what they make of a match. */
-#ifndef WR_PATTERNS_INTERNAL_H
-#define WR_PATTERNS_INTERNAL_H
+/* compiled_patterns: compiled expressions, and what they make of a match. */
+#ifndef WR_COMPILED_PATTERNS_H
+#define WR_COMPILED_PATTERNS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,9 +11,10 @@
 
 #include <weir/weir.h>
 
-#include "parse/patterns.h"
 #include "parse/time_form.h"
 #include "text/region.h"
+
+#include "patterns.h"
 
 struct wr_error;
 

@@ -3,9 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parse/base64.h"
 #include "parse/numeral.h"
-#include "parse/patterns_internal.h"
 #include "registry/name.h"
 #include "text/array.h"
 #include "text/common.h"
@@ -13,6 +11,9 @@
 #include "text/json.h"
 #include "text/suggest.h"
 #include "text/utf8.h"
+
+#include "base64.h"
+#include "compiled_patterns.h"
 
 /* The JSON that is being read, and its pattern. */
 struct reader {

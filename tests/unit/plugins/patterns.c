@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parse/base64.h"
-#include "parse/patterns.h"
 #include "text/error.h"
+
+#include "../../../plugins/patterns/base64.h"
+#include "../../../plugins/patterns/patterns.h"
 
 static void accept(const char *text)
 {
