@@ -49,12 +49,35 @@ static int refuse_argument(const char *text)
     return fail_argument(runtime, text);
 }
 
-/* Not inlined, since its error would take room on the stack for the whole call. */
-WR_NEVER_INLINE static int refuse_to_wait(struct wr_runtime *runtime, const char *function, const char *who)
-{
+/* A call that may fail, and why it does. */
+struct call {
+    struct wr_runtime *runtime;
     struct wr_error error;
-    wr_error_set(&error, WEIR_ERR_BUSY, "%s: %s would wait for itself", function, who);
-    return fail(runtime, &error);
+};
+
+/* fault: of the arguments, or NULL. Returns whether the call fails, with the error set. */
+static bool begin(struct call *call, const char *fault)
+{
+    call->runtime = wr_runtime_get();
+    call->error.code = call->runtime ? 0 : WEIR_ERR_MEMORY; /* it has a kilobyte, so only this is cleared */
+    if (!call->error.code && fault)
+        wr_error_set(&call->error, WEIR_ERR_ARGUMENT, "%s", fault);
+    return call->error.code;
+}
+
+/* The same for a call that waits, which a handler's thread must not make. */
+static bool begin_to_wait(struct call *call, const char *function)
+{
+    bool fails = begin(call, NULL);
+    if (fails || !wr_producer_is_own())
+        return fails;
+    return wr_error_set(&call->error, WEIR_ERR_BUSY, "%s: a handler's thread would wait for itself", function);
+}
+
+/* Returns what the call returns. */
+static int end(const struct call *call, bool fails)
+{
+    return fails ? fail(call->runtime, &call->error) : 0;
 }
 
 /* ---- Streams and values ---------------------------------------------------------------------- */
@@ -121,36 +144,29 @@ weir_metric *weir_get_metric(weir_stream *stream, const char *name)
     return metric;
 }
 
-/* Which series stays. */
-static int refuse_to_remove(struct wr_runtime *runtime, const weir_metric *metric)
+/* Whether the series stays, with the error set. */
+static bool refuses_to_remove(struct call *call, const weir_metric *metric)
 {
     const struct weir_stream *stream = metric->stream;
-    struct wr_error error;
     if (stream->refusal)
-        wr_error_set(&error, stream->refusal, "weir_metric_remove: the metric refuses all values: %s",
-                     wr_stream_refusal(&runtime->registry, stream));
+        wr_error_set(&call->error, stream->refusal, "weir_metric_remove: the metric refuses all values: %s",
+                     wr_stream_refusal(&call->runtime->registry, stream));
     else if (wr_registry_is_shared(metric))
-        wr_error_set(&error, WEIR_ERR_LIMIT,
+        wr_error_set(&call->error, WEIR_ERR_LIMIT,
                      "weir_metric_remove: \"%s\" is shared by what is beyond a limit of series", metric->name);
-    else
-        return 0;
-    return fail(runtime, &error);
+    return call->error.code;
 }
 
 int weir_metric_remove(weir_metric *metric)
 {
     WR_CANCEL_DISABLED;
-    struct wr_runtime *runtime = wr_runtime_get();
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
-    if (!metric)
-        return fail_argument(runtime, "weir_metric_remove: the metric is NULL");
-    if (wr_producer_is_own())
-        return refuse_to_wait(runtime, "weir_metric_remove", "a handler's thread");
-    int result = refuse_to_remove(runtime, metric);
-    if (!result)
-        wr_engine_end_series(wr_runtime_engine(runtime), &metric->series, 1);
-    return result;
+    struct call call;
+    bool fails = metric ? begin_to_wait(&call, "weir_metric_remove")
+                        : begin(&call, "weir_metric_remove: the metric is NULL");
+    if (fails || refuses_to_remove(&call, metric))
+        return end(&call, true);
+    wr_engine_end_series(wr_runtime_engine(call.runtime), &metric->series, 1);
+    return 0;
 }
 
 int weir_metric_add(weir_metric *metric, double value)
@@ -231,15 +247,10 @@ int weir_add(weir_stream *stream, const weir_sample_spec *spec)
 int weir_describe(weir_stream *stream, const char *name, const char *unit, const char *help)
 {
     WR_CANCEL_DISABLED;
-    struct wr_runtime *runtime = wr_runtime_get();
-    struct wr_error error = {0};
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
-    if (!stream)
-        return fail_argument(runtime, "weir_describe: the stream is NULL");
-    if (wr_family_describe(&runtime->registry, stream, name, unit, help, &error))
-        return fail(runtime, &error);
-    return 0;
+    struct call call;
+    const char *fault = stream ? NULL : "weir_describe: the stream is NULL";
+    return end(&call, begin(&call, fault) ||
+                          wr_family_describe(&call.runtime->registry, stream, name, unit, help, &call.error));
 }
 
 bool weir_stream_enabled(weir_stream *stream)
@@ -252,19 +263,17 @@ bool weir_stream_enabled(weir_stream *stream)
 int weir_declare(weir_stream *stream, const char *name, const weir_metric_spec *spec)
 {
     WR_CANCEL_DISABLED;
-    struct wr_runtime *runtime = wr_runtime_get();
-    struct wr_error error = {0};
+    struct call call;
     weir_metric_spec whole = {0};
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
+    const char *fault = NULL;
     if (!stream || !spec)
-        return fail_argument(runtime, "weir_declare: the stream or the specification is NULL");
-    if (!WEIR_HAS(spec, instrument))
-        return fail_argument(runtime, "weir_declare: size is too small; must be sizeof(weir_metric_spec)");
+        fault = "weir_declare: the stream or the specification is NULL";
+    else if (!WEIR_HAS(spec, instrument))
+        fault = "weir_declare: size is too small; must be sizeof(weir_metric_spec)";
+    if (begin(&call, fault))
+        return end(&call, true);
     memcpy(&whole, spec, spec->size < sizeof whole ? spec->size : sizeof whole);
-    if (wr_family_declare(&runtime->registry, stream, name, &whole, &error))
-        return fail(runtime, &error);
-    return 0;
+    return end(&call, wr_family_declare(&call.runtime->registry, stream, name, &whole, &call.error));
 }
 
 static weir_metric *get_declared(weir_stream *stream, const char *name, const weir_metric_spec *spec)
@@ -345,70 +354,50 @@ int weir_count(weir_stream *stream, const char *name, double increment)
 int weir_start(void)
 {
     WR_CANCEL_DISABLED;
-    struct wr_runtime *runtime = wr_runtime_get();
-    struct wr_error error = {0};
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
-    return wr_configure_start(runtime, &error) ? fail(runtime, &error) : 0;
+    struct call call;
+    return end(&call, begin(&call, NULL) || wr_configure_start(call.runtime, &call.error));
 }
 
 int weir_configure(const char *group, const char *handler_type, const char *options_json)
 {
     WR_CANCEL_DISABLED;
-    struct wr_runtime *runtime = wr_runtime_get();
-    struct wr_error error = {0};
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
+    struct call call;
     if (!group)
         group = "*";
-    if (strcmp(group, "*") != 0 && !wr_name_check_group(group, &error))
-        return fail(runtime, &error);
-    int result = wr_configure_route(runtime, group, handler_type, options_json, &error);
-    return result ? fail(runtime, &error) : 0;
+    bool fails = begin(&call, NULL) || (strcmp(group, "*") != 0 && !wr_name_check_group(group, &call.error)) ||
+                 wr_configure_route(call.runtime, group, handler_type, options_json, &call.error);
+    return end(&call, fails);
 }
 
 int weir_configure_file(const char *path)
 {
     WR_CANCEL_DISABLED;
-    struct wr_runtime *runtime = wr_runtime_get();
-    struct wr_error error = {0};
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
-    if (!path)
-        return fail_argument(runtime, "weir_configure_file: the path is NULL");
-    return wr_configure_file(runtime, path, &error) ? fail(runtime, &error) : 0;
+    struct call call;
+    const char *fault = path ? NULL : "weir_configure_file: the path is NULL";
+    return end(&call, begin(&call, fault) || wr_configure_file(call.runtime, path, &call.error));
 }
 
 int weir_configure_text(const char *json, size_t length)
 {
     WR_CANCEL_DISABLED;
-    struct wr_runtime *runtime = wr_runtime_get();
-    struct wr_error error = {0};
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
-    if (!json)
-        return fail_argument(runtime, "weir_configure_text: the text is NULL");
-    return wr_configure_text(runtime, json, length, &error) ? fail(runtime, &error) : 0;
+    struct call call;
+    const char *fault = json ? NULL : "weir_configure_text: the text is NULL";
+    return end(&call, begin(&call, fault) || wr_configure_text(call.runtime, json, length, &call.error));
 }
 
 int weir_reload(void)
 {
     WR_CANCEL_DISABLED;
-    struct wr_runtime *runtime = wr_runtime_get();
-    struct wr_error error = {0};
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
-    return wr_configure_reload(runtime, false, &error) ? fail(runtime, &error) : 0;
+    struct call call;
+    return end(&call, begin(&call, NULL) || wr_configure_reload(call.runtime, false, &call.error));
 }
 
 static int register_type(const struct wr_plugins_kind *kind, const void *type, void *context)
 {
     WR_CANCEL_DISABLED;
-    struct wr_runtime *runtime = wr_runtime_get();
-    struct wr_error error = {0};
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
-    return wr_plugins_register(&runtime->plugins, kind, type, context, &error) ? fail(runtime, &error) : 0;
+    struct call call;
+    return end(&call, begin(&call, NULL) ||
+                          wr_plugins_register(&call.runtime->plugins, kind, type, context, &call.error));
 }
 
 int weir_register_handler_type(const struct weir_handler_type *type, void *context)
@@ -426,29 +415,21 @@ int weir_register_source_type(const struct weir_source_type *type, void *context
 int weir_flush(int64_t timeout_ms)
 {
     WR_CANCEL_DISABLED;
-    struct wr_runtime *runtime = wr_runtime_get();
-    struct wr_error error = {0};
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
-    if (wr_producer_is_own())
-        return refuse_to_wait(runtime, "weir_flush", "a handler's thread");
-    return wr_engine_flush(wr_runtime_engine(runtime), wr_clock_deadline_ns(timeout_ms), &error)
-               ? fail(runtime, &error)
-               : 0;
+    struct call call;
+    return end(&call, begin_to_wait(&call, "weir_flush") ||
+                          wr_engine_flush(wr_runtime_engine(call.runtime), wr_clock_deadline_ns(timeout_ms),
+                                          &call.error));
 }
 
 int weir_shutdown(int64_t timeout_ms)
 {
     WR_CANCEL_DISABLED;
-    struct wr_runtime *runtime = wr_runtime_get();
-    struct wr_error error = {0};
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
-    if (wr_producer_is_own())
-        return refuse_to_wait(runtime, "weir_shutdown", "a handler's thread");
-    if (wr_collectors_are_here(&runtime->collectors))
-        return refuse_to_wait(runtime, "weir_shutdown", "a collector");
-    return wr_runtime_shutdown(runtime, wr_clock_deadline_ns(timeout_ms), &error) ? fail(runtime, &error) : 0;
+    struct call call;
+    bool fails = begin_to_wait(&call, "weir_shutdown");
+    if (!fails && wr_collectors_are_here(&call.runtime->collectors))
+        fails = wr_error_set(&call.error, WEIR_ERR_BUSY, "weir_shutdown: a collector would wait for itself");
+    return end(&call,
+               fails || wr_runtime_shutdown(call.runtime, wr_clock_deadline_ns(timeout_ms), &call.error));
 }
 
 /* ---- Last error and version ------------------------------------------------------------------ */
@@ -492,13 +473,12 @@ static void copy_stats(void *to, size_t room, void *from, size_t size)
 int weir_get_stats(weir_stats *stats, size_t size)
 {
     WR_CANCEL_DISABLED;
-    struct wr_runtime *runtime = wr_runtime_get();
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
-    if (!stats || size < sizeof stats->size)
-        return fail_argument(runtime, "weir_get_stats: stats is NULL, or size is too small");
+    struct call call;
     weir_stats whole;
-    wr_ledger_read(wr_runtime_engine(runtime), &whole);
+    bool is_valid = stats && size >= sizeof stats->size;
+    if (begin(&call, is_valid ? NULL : "weir_get_stats: stats is NULL, or size is too small"))
+        return end(&call, true);
+    wr_ledger_read(wr_runtime_engine(call.runtime), &whole);
     copy_stats(stats, size, &whole, sizeof whole);
     return 0;
 }
@@ -506,19 +486,17 @@ int weir_get_stats(weir_stats *stats, size_t size)
 int weir_get_handler_stats(const char *handler, weir_handler_stats *stats, size_t size)
 {
     WR_CANCEL_DISABLED;
-    struct wr_runtime *runtime = wr_runtime_get();
-    struct wr_error error;
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
-    if (!handler || !stats || size < sizeof stats->size)
-        return fail_argument(runtime, "weir_get_handler_stats: handler or stats is NULL, or size is too small");
+    struct call call;
     weir_handler_stats whole;
-    if (!wr_ledger_read_handler(wr_runtime_engine(runtime), handler, &whole)) {
-        wr_error_set(&error, WEIR_ERR_ARGUMENT, "weir_get_handler_stats: there is no handler \"%s\"", handler);
-        return fail(runtime, &error);
-    }
-    copy_stats(stats, size, &whole, sizeof whole);
-    return 0;
+    bool is_valid = handler && stats && size >= sizeof stats->size, fails;
+    fails = begin(&call,
+                  is_valid ? NULL : "weir_get_handler_stats: handler or stats is NULL, or size is too small");
+    if (!fails && !wr_ledger_read_handler(wr_runtime_engine(call.runtime), handler, &whole))
+        fails = wr_error_set(&call.error, WEIR_ERR_ARGUMENT,
+                             "weir_get_handler_stats: there is no handler \"%s\"", handler);
+    if (!fails)
+        copy_stats(stats, size, &whole, sizeof whole);
+    return end(&call, fails);
 }
 
 const char *weir_get_handler_name(size_t index)
@@ -533,44 +511,36 @@ const char *weir_get_handler_name(size_t index)
 int weir_start_sources(void)
 {
     WR_CANCEL_DISABLED;
-    struct wr_runtime *runtime = wr_runtime_get();
-    struct wr_error error = {0};
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
-    return wr_sources_start(runtime, &error) ? fail(runtime, &error) : 0;
+    struct call call;
+    return end(&call, begin(&call, NULL) || wr_sources_start(call.runtime, &call.error));
 }
 
 int weir_stop_sources(int64_t timeout_ms)
 {
     WR_CANCEL_DISABLED;
-    struct wr_runtime *runtime = wr_runtime_get();
-    struct wr_error error;
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
-    return wr_sources_stop(runtime, wr_clock_deadline_ns(timeout_ms), &error) ? fail(runtime, &error) : 0;
+    struct call call;
+    return end(&call, begin(&call, NULL) ||
+                          wr_sources_stop(call.runtime, wr_clock_deadline_ns(timeout_ms), &call.error));
 }
 
 int weir_wait_sources(int64_t timeout_ms)
 {
     WR_CANCEL_DISABLED;
-    struct wr_runtime *runtime = wr_runtime_get();
-    struct wr_error error;
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
-    return wr_sources_wait(runtime, wr_clock_deadline_ns(timeout_ms), &error) ? fail(runtime, &error) : 0;
+    struct call call;
+    return end(&call, begin(&call, NULL) ||
+                          wr_sources_wait(call.runtime, wr_clock_deadline_ns(timeout_ms), &call.error));
 }
 
 int weir_get_source_stats(size_t index, weir_source_stats *stats, size_t size)
 {
     WR_CANCEL_DISABLED;
-    struct wr_runtime *runtime = wr_runtime_get();
+    struct call call;
     weir_source_stats whole;
-    if (!runtime)
-        return WEIR_ERR_MEMORY;
-    if (!stats || size < sizeof stats->size)
-        return fail_argument(runtime, "weir_get_source_stats: stats is NULL, or size is too small");
-    if (!wr_sources_read_stats(runtime, index, &whole))
-        return fail_argument(runtime, "weir_get_source_stats: there are not that many sources");
+    bool is_valid = stats && size >= sizeof stats->size;
+    if (begin(&call, is_valid ? NULL : "weir_get_source_stats: stats is NULL, or size is too small"))
+        return end(&call, true);
+    if (!wr_sources_read_stats(call.runtime, index, &whole))
+        return fail_argument(call.runtime, "weir_get_source_stats: there are not that many sources");
     copy_stats(stats, size, &whole, sizeof whole);
     return 0;
 }
@@ -583,26 +553,20 @@ weir_collector *weir_add_collector(weir_stream *stream, void (*collect)(weir_str
                                    void *context, int64_t interval_ms)
 {
     WR_CANCEL_DISABLED;
-    struct wr_runtime *runtime = wr_runtime_get();
-    struct wr_error error;
-    if (!runtime)
-        return NULL;
-    if (!stream || !collect) {
-        fail_argument(runtime, "weir_add_collector: the stream or the function is NULL");
-        return NULL;
-    }
-    if (interval_ms < 1 || interval_ms > COLLECTOR_MS_MOST) {
-        wr_error_set(&error, WEIR_ERR_ARGUMENT, "weir_add_collector: interval_ms is %lld; allowed: 1 to %d",
-                     (long long)interval_ms, COLLECTOR_MS_MOST);
-        fail(runtime, &error);
-        return NULL;
-    }
-    weir_collector *collector =
-        wr_collectors_add(&runtime->collectors, stream, collect, context, interval_ms * WR_NS_PER_MS, &error);
+    struct call call;
+    weir_collector *collector = NULL;
+    bool is_valid = stream && collect;
+    bool fails = begin(&call, is_valid ? NULL : "weir_add_collector: the stream or the function is NULL");
+    if (!fails && (interval_ms < 1 || interval_ms > COLLECTOR_MS_MOST))
+        wr_error_set(&call.error, WEIR_ERR_ARGUMENT,
+                     "weir_add_collector: interval_ms is %lld; allowed: 1 to %d", (long long)interval_ms,
+                     COLLECTOR_MS_MOST);
+    else if (!fails)
+        collector = wr_collectors_add(&call.runtime->collectors, stream, collect, context,
+                                      interval_ms * WR_NS_PER_MS, &call.error);
     if (collector)
-        atomic_store(&runtime->ends_early, true); /* what it reads may be gone once exit handlers run */
-    else
-        fail(runtime, &error);
+        atomic_store(&call.runtime->ends_early, true); /* what it reads may be gone once exit handlers run */
+    end(&call, !collector);
     return collector;
 }
 
