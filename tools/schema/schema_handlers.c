@@ -99,50 +99,19 @@ static void add_format_definition(struct json_object *definitions, const struct 
     schema_add_options(properties, &format->options, NULL);
 }
 
-/* ---- Handlers -------------------------------------------------------------------------------- */
+/* ---- Types ----------------------------------------------------------------------------------- */
 
-static void add_common_options(struct json_object *properties, const struct wr_options_table *table,
-                               uint32_t formats, const char *default_format, const weir_default *defaults)
-{
-    if (formats)
-        add_format_property(properties, formats, default_format);
-    schema_add_options(properties, table, defaults);
-}
-
-/* For a handler of any type. */
-static void add_any_common_options(struct json_object *properties)
-{
-    const struct wr_options_table table = wr_common_options_table();
-    add_common_options(properties, &table, ALL_SHAPES, "json", NULL);
-}
-
-static void add_type_definition(struct json_object *definitions, const struct wr_type *type)
+static void add_type_definition(struct json_object *definitions, const struct schema_kind *kind,
+                                const struct wr_type *type)
 {
     char key[KEY_ROOM];
-    snprintf(key, sizeof key, "handler_%s", type->is.name);
+    snprintf(key, sizeof key, "%s_%s", kind->key, type->is.name);
     struct json_object *object = schema_add_object(definitions, key, type->is.summary, true);
     schema_add_required_options(object, &type->options);
     struct json_object *properties = json_add_object(object, "properties");
     schema_add_constant(properties, "type", type->is.name);
     schema_add_options(properties, &type->options, NULL);
-    add_common_options(properties, &type->common_options, type->is.formats, wr_instance_default_format(type),
-                       type->is.defaults);
-}
-
-/* For a handler with "plugin", or whose type is a variable. */
-static void add_unknown_type_definition(struct json_object *definitions)
-{
-    struct json_object *object = schema_add_object(definitions, "handler_of_unknown_type", NULL, false);
-    add_any_common_options(json_add_object(object, "properties"));
-}
-
-static bool has_required(const struct wr_type *type)
-{
-    const weir_option *row;
-    for (size_t i = 0; (row = wr_options_row(&type->options, i)); i++)
-        if (row->flags & WEIR_OPTION_REQUIRED)
-            return true;
-    return false;
+    kind->add_common_options(properties, type);
 }
 
 static void add_type_names(struct json_object *parent, const struct schema_types *types)
@@ -153,6 +122,74 @@ static void add_type_names(struct json_object *parent, const struct schema_types
         json_add_text(names, NULL, types->items[i]->is.name);
         json_add_text(summaries, NULL, types->items[i]->is.summary);
     }
+}
+
+/* The name of an installed type, which decides about the options; or a variable. */
+static void add_installed_types(struct json_object *parent, const struct schema_kind *kind,
+                                const struct schema_types *types, const char *unknown)
+{
+    struct json_object *object = json_add_object(parent, "else");
+    struct json_object *type = json_add_object(json_add_object(object, "properties"), "type");
+    struct json_object *choices = json_add_array(type, "anyOf");
+    add_type_names(json_add_object(choices, NULL), types);
+    schema_add_reference(choices, NULL, "expansion");
+    struct json_object *cases = json_add_array(object, "allOf");
+    for (size_t i = 0; i < types->count; i++)
+        add_case(cases, types->items[i]->is.name, kind->key);
+    struct json_object *variable = json_add_object(cases, NULL);
+    struct json_object *condition = json_add_object(variable, "if");
+    schema_add_reference(json_add_object(condition, "properties"), "type", "expansion");
+    schema_add_reference(variable, "then", unknown);
+}
+
+static void add_text_property(struct json_object *properties, const char *key, const char *description,
+                              const char *pattern)
+{
+    struct json_object *property = json_add_object(properties, key);
+    json_add_text(property, "description", description);
+    schema_add_all_of(property, "text");
+    json_add_text(property, "pattern", pattern);
+}
+
+void schema_add_kind(struct json_object *definitions, const struct schema_kind *kind,
+                     const struct schema_types *types)
+{
+    char unknown[KEY_ROOM], description[KEY_ROOM]; /* with "plugin", or whose type is a variable */
+    snprintf(unknown, sizeof unknown, "%s_of_unknown_type", kind->key);
+    snprintf(description, sizeof description, "the %s type", kind->key);
+    struct json_object *object = schema_add_object(definitions, kind->key, kind->description, false);
+    schema_add_required(object, "type");
+    struct json_object *properties = json_add_object(object, "properties");
+    add_text_property(properties, "type", description, "^(?:[a-z][a-z0-9_]*$|[\\s\\S]*\\$)");
+    add_text_property(properties, "plugin", "the absolute path of the shared object with the type",
+                      "^(?:/|\\$)");
+    schema_add_required(json_add_object(object, "if"), "plugin");
+    schema_add_reference(object, "then", unknown);
+    add_installed_types(object, kind, types, unknown);
+    object = schema_add_object(definitions, unknown, NULL, false);
+    kind->add_common_options(json_add_object(object, "properties"), NULL);
+    for (size_t i = 0; i < types->count; i++)
+        add_type_definition(definitions, kind, types->items[i]);
+}
+
+/* ---- Handlers -------------------------------------------------------------------------------- */
+
+static void add_common_options(struct json_object *properties, const struct wr_type *type)
+{
+    const struct wr_options_table table = type ? type->common_options : wr_common_options_table();
+    uint32_t formats = type ? type->is.formats : ALL_SHAPES;
+    if (formats)
+        add_format_property(properties, formats, type ? wr_instance_default_format(type) : "json");
+    schema_add_options(properties, &table, type ? type->is.defaults : NULL);
+}
+
+static bool has_required(const struct wr_type *type)
+{
+    const weir_option *row;
+    for (size_t i = 0; (row = wr_options_row(&type->options, i)); i++)
+        if (row->flags & WEIR_OPTION_REQUIRED)
+            return true;
+    return false;
 }
 
 void schema_add_route_names(struct json_object *parent, const struct schema_types *types)
@@ -169,61 +206,20 @@ void schema_add_route_names(struct json_object *parent, const struct schema_type
     }
 }
 
-/* The name of an installed type, which decides about the options; or a variable. */
-static void add_installed_types(struct json_object *handler, const struct schema_types *types)
-{
-    struct json_object *object = json_add_object(handler, "else");
-    struct json_object *type = json_add_object(json_add_object(object, "properties"), "type");
-    struct json_object *choices = json_add_array(type, "anyOf");
-    add_type_names(json_add_object(choices, NULL), types);
-    schema_add_reference(choices, NULL, "expansion");
-    struct json_object *cases = json_add_array(object, "allOf");
-    for (size_t i = 0; i < types->count; i++)
-        add_case(cases, types->items[i]->is.name, "handler");
-    struct json_object *variable = json_add_object(cases, NULL);
-    struct json_object *condition = json_add_object(variable, "if");
-    schema_add_reference(json_add_object(condition, "properties"), "type", "expansion");
-    schema_add_reference(variable, "then", "handler_of_unknown_type");
-}
-
-static void add_text_property(struct json_object *properties, const char *key, const char *description,
-                              const char *pattern)
-{
-    struct json_object *property = json_add_object(properties, key);
-    json_add_text(property, "description", description);
-    schema_add_all_of(property, "text");
-    json_add_text(property, "pattern", pattern);
-}
-
-static void add_handler_definition(struct json_object *definitions, const struct schema_types *types)
-{
-    struct json_object *object =
-        schema_add_object(definitions, "handler", "a destination: its type, and that type's options", false);
-    schema_add_required(object, "type");
-    struct json_object *properties = json_add_object(object, "properties");
-    add_text_property(properties, "type", "the handler type", "^(?:[a-z][a-z0-9_]*$|[\\s\\S]*\\$)");
-    add_text_property(properties, "plugin", "the absolute path of the shared object with the type",
-                      "^(?:/|\\$)");
-    schema_add_required(json_add_object(object, "if"), "plugin");
-    schema_add_reference(object, "then", "handler_of_unknown_type");
-    add_installed_types(object, types);
-}
-
 static void add_defaults_definition(struct json_object *definitions)
 {
     struct json_object *object =
         schema_add_object(definitions, "defaults", "defaults of the options that every handler has", true);
-    add_any_common_options(json_add_object(object, "properties"));
+    add_common_options(json_add_object(object, "properties"), NULL);
 }
 
 void schema_add_handler_definitions(struct json_object *definitions, const struct schema_types *types)
 {
+    static const struct schema_kind kind = {"handler", "a destination: its type, and that type's options",
+                                            add_common_options};
     const struct wr_format *format;
     add_defaults_definition(definitions);
-    add_handler_definition(definitions, types);
-    add_unknown_type_definition(definitions);
-    for (size_t i = 0; i < types->count; i++)
-        add_type_definition(definitions, types->items[i]);
+    schema_add_kind(definitions, &kind, types);
     for (size_t i = 0; (format = wr_format_at(i)); i++)
         add_format_definition(definitions, format);
 }
