@@ -37,10 +37,8 @@ static bool add_definition(struct definitions *all, const struct wr_node *node, 
     wr_buffer_fini(&key);
     if (known != SIZE_MAX)
         return refuse_second(all, node, all->nodes[known]);
-    const struct wr_node **nodes = wr_array_reserve(all->nodes, &all->room, all->count + 1, sizeof *all->nodes);
-    if (nodes)
-        all->nodes = nodes;
-    if (!nodes || !kept || !wr_name_index_add(&all->index, kept, all->count))
+    if (!WR_ARRAY_HAS_ROOM(&all->nodes, &all->room, all->count + 1) || !kept ||
+        !wr_name_index_add(&all->index, kept, all->count))
         return wr_error_no_memory(all->error, NULL);
     all->nodes[all->count++] = node;
     return true;

@@ -168,10 +168,7 @@ static void free_names(struct names *names)
 
 static bool add_name(struct names *names, const char *name)
 {
-    char **grown = wr_array_reserve(names->items, &names->room, names->count + 1, sizeof *names->items);
-    char *copy = grown ? strdup(name) : NULL;
-    if (grown)
-        names->items = grown;
+    char *copy = WR_ARRAY_HAS_ROOM(&names->items, &names->room, names->count + 1) ? strdup(name) : NULL;
     if (copy)
         names->items[names->count++] = copy;
     return copy;

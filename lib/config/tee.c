@@ -5,6 +5,7 @@
 
 #include "config/parse.h"
 #include "config/sections.h"
+#include "text/array.h"
 #include "text/buffer.h"
 #include "text/error.h"
 #include "text/name_index.h"
@@ -85,31 +86,16 @@ struct names {
     struct wr_name_index known;
     const char **items;
     struct wr_transform **transforms;
-    size_t count, room;
+    uint32_t count, item_room, transform_room;
 };
-
-static bool reserve_name(struct names *names)
-{
-    if (names->count < names->room)
-        return true;
-    size_t room = names->room ? names->room * 2 : 8;
-    const char **items = realloc(names->items, room * sizeof *items);
-    if (items)
-        names->items = items;
-    struct wr_transform **transforms = realloc(names->transforms, room * sizeof *transforms);
-    if (transforms)
-        names->transforms = transforms;
-    if (items && transforms)
-        names->room = room;
-    return items && transforms;
-}
 
 /* A name that is there keeps its transform. */
 static bool put_name(struct names *names, const char *name, struct wr_transform *transform)
 {
     if (wr_name_index_has(&names->known, name))
         return true;
-    if (!reserve_name(names))
+    if (!WR_ARRAY_HAS_ROOM(&names->items, &names->item_room, names->count + 1) ||
+        !WR_ARRAY_HAS_ROOM(&names->transforms, &names->transform_room, names->count + 1))
         return false;
     names->items[names->count] = name;
     names->transforms[names->count++] = transform;

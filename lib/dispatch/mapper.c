@@ -12,8 +12,6 @@
 #include "text/common.h"
 #include "text/error.h"
 
-enum { FIRST_ENTRIES = 128, FIRST_SERIES = 1024 };
-
 enum fate { PASSES, FILTERED, UNREPRESENTABLE, NO_MEMORY };
 
 struct wr_mapper_entry {
@@ -60,25 +58,8 @@ void wr_mapper_restart(struct wr_mapper *mapper)
 
 static bool has_room(struct wr_mapper *mapper, uint32_t series)
 {
-    if (mapper->count == mapper->room) {
-        uint32_t room = mapper->room ? 2 * mapper->room : FIRST_ENTRIES;
-        struct wr_mapper_entry *entries = wr_pages_grow(mapper->entries, room * sizeof *entries);
-        if (!entries)
-            return false;
-        mapper->entries = entries;
-        mapper->room = room;
-    }
-    if (series < mapper->by_series_room)
-        return true;
-    uint32_t room = mapper->by_series_room ? mapper->by_series_room : FIRST_SERIES;
-    while (room <= series)
-        room *= 2;
-    uint32_t *by_series = wr_pages_grow(mapper->by_series, room * sizeof *by_series);
-    if (!by_series)
-        return false;
-    mapper->by_series = by_series;
-    mapper->by_series_room = room;
-    return true;
+    return WR_PAGES_HAS_ROOM(&mapper->entries, &mapper->room, mapper->count + 1) &&
+           WR_PAGES_HAS_ROOM(&mapper->by_series, &mapper->by_series_room, series + 1);
 }
 
 /* ---- Series ---------------------------------------------------------------------------------- */

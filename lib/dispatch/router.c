@@ -11,7 +11,7 @@
 #include "registry/series.h"
 
 /* A segment has room for the largest batch of its lanes, and at least for the largest event. */
-enum { SMALLEST_SEGMENT = 1024, LARGEST_SEGMENT = 65536, FIRST_SERIES = 1024 };
+enum { SMALLEST_SEGMENT = 1024, LARGEST_SEGMENT = 65536 };
 
 /* ---- Building -------------------------------------------------------------------------------- */
 
@@ -612,27 +612,12 @@ const struct wr_branch *wr_router_branch(const struct wr_route *route, const str
     return NULL;
 }
 
-static bool has_series_room(struct wr_router *router, uint32_t series)
-{
-    if (series < router->by_series_room)
-        return true;
-    uint32_t room = router->by_series_room ? router->by_series_room : FIRST_SERIES;
-    while (room <= series)
-        room *= 2;
-    uint32_t *by_series = wr_pages_grow(router->by_series, room * sizeof *by_series);
-    if (!by_series)
-        return false;
-    router->by_series = by_series;
-    router->by_series_room = room;
-    return true;
-}
-
 struct wr_route *wr_router_resolve_series(struct wr_router *router, const struct wr_registry *registry,
                                           uint32_t series)
 {
     struct wr_group *group = wr_registry_series(registry, series)->stream->group;
     struct wr_route *route = wr_router_route(router, group);
-    if (has_series_room(router, series))
+    if (WR_PAGES_HAS_ROOM(&router->by_series, &router->by_series_room, series + 1))
         router->by_series[series] = group->route;
     return route;
 }

@@ -17,8 +17,6 @@
 #include "text/common.h"
 
 enum {
-    FIRST_SUMS = 256,
-    FIRST_SERIES = 1024,
     FORGET_AFTER = 60, /* intervals without a value, of what is not declared */
 };
 
@@ -123,25 +121,8 @@ static int kind_of(const struct weir_metric *metric)
 
 static bool has_room(struct wr_summer *summer, uint32_t series)
 {
-    if (summer->count == summer->room) {
-        uint32_t room = summer->room ? 2 * summer->room : FIRST_SUMS;
-        struct sum *sums = wr_pages_grow(summer->sums, room * sizeof *sums);
-        if (!sums)
-            return false;
-        summer->sums = sums;
-        summer->room = room;
-    }
-    if (series < summer->by_series_room)
-        return true;
-    uint32_t room = summer->by_series_room ? summer->by_series_room : FIRST_SERIES;
-    while (room <= series)
-        room *= 2;
-    uint32_t *by_series = wr_pages_grow(summer->by_series, room * sizeof *by_series);
-    if (!by_series)
-        return false;
-    summer->by_series = by_series;
-    summer->by_series_room = room;
-    return true;
+    return WR_PAGES_HAS_ROOM(&summer->sums, &summer->room, summer->count + 1) &&
+           WR_PAGES_HAS_ROOM(&summer->by_series, &summer->by_series_room, series + 1);
 }
 
 static size_t bucket_bytes(const struct sum *sum)

@@ -51,18 +51,9 @@ static void check_affixes(struct wr_encoder *encoder)
     encoder->redefinitions = core->redefinitions;
 }
 
-static bool has_affix_room(struct wr_encoder *encoder, uint32_t series)
-{
-    struct wr_affixes *affixes =
-        wr_array_reserve(encoder->affixes, &encoder->affixes_room, series + 1, sizeof *affixes);
-    if (affixes)
-        encoder->affixes = affixes;
-    return affixes;
-}
-
 const struct wr_affixes *wr_encoder_make_affixes(struct wr_encoder *encoder, uint32_t series)
 {
-    if (encoder->fixed || !has_affix_room(encoder, series))
+    if (encoder->fixed || !WR_ARRAY_HAS_ROOM(&encoder->affixes, &encoder->affixes_room, series + 1))
         return NULL;
     const weir_series *view = encoder->batch->series(encoder->batch, series);
     struct wr_buffer *text = &encoder->affix_text;
@@ -118,18 +109,11 @@ void wr_encoder_put_repr(struct wr_encoder *encoder, const weir_sample *sample,
 
 void wr_encoder_omit(struct wr_encoder *encoder, uint32_t sample)
 {
-    if (encoder->fixed) {
+    if (!encoder->fixed &&
+        WR_ARRAY_HAS_ROOM(&encoder->omitted, &encoder->omitted_room, encoder->omitted_count + 1))
+        encoder->omitted[encoder->omitted_count++] = sample;
+    else
         encoder->out.failed = true;
-        return;
-    }
-    uint32_t *omitted =
-        wr_array_reserve(encoder->omitted, &encoder->omitted_room, encoder->omitted_count + 1, sizeof *omitted);
-    if (!omitted) {
-        encoder->out.failed = true;
-        return;
-    }
-    encoder->omitted = omitted;
-    encoder->omitted[encoder->omitted_count++] = sample;
 }
 
 /* Index of the first omitted sample that is not before `sample`. */
@@ -169,14 +153,6 @@ static bool fits_fixed(const struct wr_encoder *encoder, const weir_batch *batch
 {
     return !encoder->format->free_state && are_current(encoder, batch) && batch->count >= start &&
            batch->count - start <= encoder->ends_room;
-}
-
-static bool has_ends_room(struct wr_encoder *encoder, uint32_t count)
-{
-    uint32_t *ends = wr_array_reserve(encoder->ends, &encoder->ends_room, count, sizeof *ends);
-    if (ends)
-        encoder->ends = ends;
-    return ends;
 }
 
 const char *wr_encoder_content_type(const struct wr_encoder *encoder)
@@ -275,7 +251,7 @@ bool wr_encoder_encode(struct wr_encoder *encoder, const weir_batch *batch, uint
     wr_buffer_clear(&encoder->out);
     encoder->first = start;
     encoder->omitted_count = find_omitted(encoder, start);
-    if (start > batch->count || !has_ends_room(encoder, batch->count - start))
+    if (start > batch->count || !WR_ARRAY_HAS_ROOM(&encoder->ends, &encoder->ends_room, batch->count - start))
         return false;
     if (encoder->format->shape == WEIR_FORMAT_RECORDS || limit == 0)
         limit = 1;

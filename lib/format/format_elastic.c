@@ -215,11 +215,7 @@ static bool has_marks(struct wr_encoder *encoder, uint32_t series)
     if (!encoder->state)
         encoder->state = calloc(1, sizeof(struct elastic));
     struct elastic *elastic = encoder->state;
-    uint32_t *marks =
-        elastic ? wr_array_reserve(elastic->marks, &elastic->room, series + 1, sizeof *marks) : NULL;
-    if (marks)
-        elastic->marks = marks;
-    return marks;
+    return elastic && WR_ARRAY_HAS_ROOM(&elastic->marks, &elastic->room, series + 1);
 }
 
 /* Marks a series as one that the document has. Returns false if it was, or if out of memory. */

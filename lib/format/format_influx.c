@@ -204,12 +204,8 @@ static struct field *make_field(struct wr_encoder *encoder, uint32_t series)
 {
     struct influx *influx = encoder->state;
     const struct wr_affixes *affixes = wr_encoder_affixes(encoder, series);
-    if (!affixes)
+    if (!affixes || !WR_ARRAY_HAS_ROOM(&influx->fields, &influx->field_room, series + 1))
         return NULL;
-    struct field *fields = wr_array_reserve(influx->fields, &influx->field_room, series + 1, sizeof *fields);
-    if (!fields)
-        return NULL;
-    influx->fields = fields;
     struct field *field = &influx->fields[series];
     const char *text = wr_encoder_prefix(encoder, affixes);
     uint64_t key = wr_hash_bytes(0, text, (size_t)affixes->prefix + affixes->suffix);

@@ -58,15 +58,6 @@ static void free_state(void *state)
 
 /* ---- Series ---------------------------------------------------------------------------------- */
 
-static struct known *has_known_room(struct prometheus *prometheus, uint32_t series)
-{
-    struct known *known =
-        wr_array_reserve(prometheus->known, &prometheus->known_room, series + 1, sizeof *known);
-    if (known)
-        prometheus->known = known;
-    return known;
-}
-
 /* A series whose unit, help or instrument has changed is called anew, by the next document if this one contains
  * it already: the document borrows the text. Returns NULL if out of memory. */
 static struct known *find_known(const struct wr_encoder *encoder, uint32_t series)
@@ -76,7 +67,7 @@ static struct known *find_known(const struct wr_encoder *encoder, uint32_t serie
     const weir_batch *batch = encoder->batch;
     const struct wr_series_rules rules = {.base_units = options->units == UNITS_BASE};
     const weir_series *view = batch->series(batch, series);
-    if (!has_known_room(prometheus, series))
+    if (!WR_ARRAY_HAS_ROOM(&prometheus->known, &prometheus->known_room, series + 1))
         return NULL;
     struct known *known = &prometheus->known[series];
     if (known->series == view || known->place)
@@ -113,12 +104,9 @@ static struct wr_exposed *find_place(struct prometheus *prometheus, struct known
 {
     if (known->place)
         return &prometheus->document[known->place - 1];
-    struct wr_exposed *document =
-        wr_array_reserve(prometheus->document, &prometheus->room, prometheus->count + 1, sizeof *document);
-    if (!document)
+    if (!WR_ARRAY_HAS_ROOM(&prometheus->document, &prometheus->room, prometheus->count + 1))
         return NULL;
-    prometheus->document = document;
-    struct wr_exposed *place = &document[prometheus->count++];
+    struct wr_exposed *place = &prometheus->document[prometheus->count++];
     *place = (struct wr_exposed){.series = known->series, .text = known->text};
     known->place = prometheus->count;
     return place;

@@ -155,12 +155,9 @@ bool wr_influx_times_recall(const struct wr_influx_times *times, uint64_t sequen
 
 bool wr_influx_times_raise(struct wr_influx_times *times, uint64_t sequence, int64_t time_ns)
 {
-    struct wr_influx_times_raised *raised =
-        wr_array_reserve(times->raised, &times->raised_room, times->raised_count + 1, sizeof *raised);
-    if (!raised)
+    if (!WR_ARRAY_HAS_ROOM(&times->raised, &times->raised_room, times->raised_count + 1))
         return false;
-    times->raised = raised;
-    raised[times->raised_count++] = (struct wr_influx_times_raised){sequence, time_ns};
+    times->raised[times->raised_count++] = (struct wr_influx_times_raised){sequence, time_ns};
     return true;
 }
 

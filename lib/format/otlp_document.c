@@ -289,12 +289,9 @@ static enum form find_form(const struct work *work, const weir_sample *sample, c
 static bool add_entry(struct wr_otlp_document *document, uint32_t *place, const weir_series *series,
                       enum form form, uint32_t number)
 {
-    struct entry *entries =
-        wr_array_reserve(document->entries, &document->entry_room, document->entry_count + 1, sizeof *entries);
-    if (!entries)
+    if (!WR_ARRAY_HAS_ROOM(&document->entries, &document->entry_room, document->entry_count + 1))
         return false;
-    document->entries = entries;
-    entries[document->entry_count++] = (struct entry){series, form, number, number};
+    document->entries[document->entry_count++] = (struct entry){series, form, number, number};
     *place = document->entry_count;
     return true;
 }
@@ -310,12 +307,10 @@ static bool collect(const struct work *work, uint32_t number)
         return true;
     }
     enum form form = find_form(work, sample, series);
-    uint32_t *places =
-        wr_array_reserve(document->places, &document->place_room, (sample->series + 1) * FORMS, sizeof *places);
-    if (form == FORMS || !places)
+    if (form == FORMS ||
+        !WR_ARRAY_HAS_ROOM(&document->places, &document->place_room, (sample->series + 1) * FORMS))
         return false;
-    document->places = places;
-    uint32_t *place = &places[sample->series * FORMS + form];
+    uint32_t *place = &document->places[sample->series * FORMS + form];
     document->next[number] = UINT32_MAX;
     if (!*place)
         return add_entry(document, place, series, form, number);
@@ -328,10 +323,8 @@ static bool collect(const struct work *work, uint32_t number)
 static bool collect_all(const struct work *work, uint32_t count)
 {
     struct wr_otlp_document *document = work->document;
-    uint32_t *next = wr_array_reserve(document->next, &document->next_room, count, sizeof *next);
-    if (!next)
+    if (!WR_ARRAY_HAS_ROOM(&document->next, &document->next_room, count))
         return false;
-    document->next = next;
     for (uint32_t i = 0; i < count; i++)
         if (!collect(work, i))
             return false;

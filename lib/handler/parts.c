@@ -109,13 +109,10 @@ void wr_parts_fini(struct wr_parts *parts)
 static void append(struct work *work, const weir_sample *sample)
 {
     struct wr_parts *parts = work->parts;
-    weir_sample *samples = wr_array_reserve(parts->samples, &parts->room, parts->count + 1, sizeof *samples);
-    if (!samples) {
+    if (WR_ARRAY_HAS_ROOM(&parts->samples, &parts->room, parts->count + 1))
+        parts->samples[parts->count++] = *sample;
+    else
         work->no_memory = true;
-        return;
-    }
-    parts->samples = samples;
-    samples[parts->count++] = *sample;
 }
 
 /* What a part is: bits. */
@@ -469,12 +466,9 @@ static void take_apart(struct work *work, const weir_batch *batch, const struct 
 
 static bool has_room(struct wr_parts *parts, uint32_t count)
 {
-    struct wr_parts_end *ends = wr_array_reserve(parts->ends, &parts->ends_room, count, sizeof *ends);
-    if (ends)
-        parts->ends = ends;
     if (!parts->reading)
         parts->reading = malloc(sizeof *parts->reading);
-    return ends && parts->reading;
+    return WR_ARRAY_HAS_ROOM(&parts->ends, &parts->ends_room, count) && parts->reading;
 }
 
 /* ---- Identities ------------------------------------------------------------------------------ */

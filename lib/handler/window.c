@@ -42,19 +42,12 @@ static struct wr_window *find(const struct wr_windows *windows, uint32_t series)
 /* NULL: out of memory. */
 static struct wr_window *add(struct wr_windows *windows, uint32_t series, int64_t step)
 {
-    uint32_t *by_series =
-        wr_array_reserve(windows->by_series, &windows->by_series_room, series + 1, sizeof *by_series);
-    if (!by_series)
+    if (!WR_ARRAY_HAS_ROOM(&windows->by_series, &windows->by_series_room, series + 1) ||
+        !WR_ARRAY_HAS_ROOM(&windows->items, &windows->room, windows->count + 1))
         return NULL;
-    windows->by_series = by_series;
-    struct wr_window *items =
-        wr_array_reserve(windows->items, &windows->room, windows->count + 1, sizeof *items);
-    if (!items)
-        return NULL;
-    windows->items = items;
-    items[windows->count] = (struct wr_window){.series = series, .step = step};
-    by_series[series] = ++windows->count;
-    return &items[windows->count - 1];
+    windows->items[windows->count] = (struct wr_window){.series = series, .step = step};
+    windows->by_series[series] = ++windows->count;
+    return &windows->items[windows->count - 1];
 }
 
 void wr_windows_forget(struct wr_windows *windows, uint32_t series)

@@ -99,11 +99,8 @@ static bool grow(struct wr_fronts *fronts)
     }
     if (fronts->free)
         return true;
-    struct wr_front_entry *entries =
-        wr_array_reserve(fronts->entries, &fronts->room, fronts->used + 1, sizeof *entries);
-    if (!entries)
+    if (!WR_ARRAY_HAS_ROOM(&fronts->entries, &fronts->room, fronts->used + 1))
         return false;
-    fronts->entries = entries;
     fronts->free = ++fronts->used;
     entry_at(fronts, fronts->free)->next = 0;
     return true;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "segment/series_codec.h"
+#include "text/array.h"
 
 enum { FILE_BYTES = 256 * 1024 };
 
@@ -75,7 +76,6 @@ int wr_journal_series_put(struct wr_journal_series *series, const weir_series *v
 /* Returns false if out of memory, or if the id is beyond the next one. */
 static bool add_view(struct wr_journal_views *views, const struct wr_journal_definition *definition)
 {
-    enum { FIRST_ROOM = 64 };
     uint32_t count = views->count;
     if (definition->id > count)
         return false;
@@ -83,14 +83,8 @@ static bool add_view(struct wr_journal_views *views, const struct wr_journal_def
         views->items[definition->id] = definition;
         return true;
     }
-    /* room is the next power of two */
-    if (count == 0 || (count >= FIRST_ROOM && (count & (count - 1)) == 0)) {
-        size_t room = count ? (size_t)count * 2 : FIRST_ROOM;
-        const struct wr_journal_definition **items = realloc(views->items, room * sizeof *items);
-        if (!items)
-            return false;
-        views->items = items;
-    }
+    if (!WR_ARRAY_HAS_ROOM(&views->items, &views->room, count + 1))
+        return false;
     views->items[views->count++] = definition;
     return true;
 }

@@ -53,7 +53,7 @@ int wr_journal_series_put(struct wr_journal_series *series, const weir_series *v
 /* Definitions by id, in the mapped files. */
 struct wr_journal_views {
     const struct wr_journal_definition **items;
-    uint32_t count;
+    uint32_t count, room;
     bool damaged;
 };
 

@@ -1,6 +1,5 @@
 #include "os/pages.h"
 
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -51,6 +50,22 @@ void *wr_pages_grow(void *memory, size_t size)
     if (bytes <= head_of(memory)->bytes)
         return memory;
     return start(mremap(head_of(memory), head_of(memory)->bytes, bytes, MREMAP_MAYMOVE), bytes);
+}
+
+bool wr_pages_has_room(void *array, uint32_t *room, uint32_t count, size_t item_size)
+{
+    void *items;
+    memcpy(&items, array, sizeof items);
+    if (items && count <= *room)
+        return true;
+    size_t wanted = count > 2 * (size_t)*room ? count : 2 * (size_t)*room;
+    items = wr_pages_grow(items, wanted * item_size);
+    if (!items)
+        return false;
+    size_t fitting = wr_pages_room(items) / item_size;
+    *room = fitting < UINT32_MAX ? (uint32_t)fitting : UINT32_MAX;
+    memcpy(array, &items, sizeof items);
+    return true;
 }
 
 size_t wr_pages_room(const void *memory)

@@ -8,7 +8,9 @@
 #ifndef WR_PAGES_H
 #define WR_PAGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Returns zeroed memory, aligned to a cache line. NULL if out of memory. */
 void *wr_pages_get(size_t size);
@@ -16,6 +18,10 @@ void *wr_pages_get(size_t size);
 /* Enlarges a block, which may move; what is added is zeroed. memory: NULL: a new one. Returns NULL if out of
  * memory; the block is unchanged then. */
 void *wr_pages_grow(void *memory, size_t size);
+
+/* As WR_ARRAY_HAS_ROOM, with pages. */
+#define WR_PAGES_HAS_ROOM(array, room, count) wr_pages_has_room((array), (room), (count), sizeof **(array))
+bool wr_pages_has_room(void *array, uint32_t *room, uint32_t count, size_t item_size);
 
 /* How many bytes of a block can be used: at least its size. */
 size_t wr_pages_room(const void *memory);

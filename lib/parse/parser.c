@@ -160,13 +160,11 @@ bool wr_parse_add_value(struct wr_parser *parser, const char *at, const char *na
     struct wr_parse_record *record = &parser->record;
     if (record->count == parser->options.value_count)
         return wr_parse_refuse(parser, at, "at most %u values are allowed", parser->options.value_count);
-    weir_typed_value *values =
-        wr_array_reserve(parser->values, &parser->value_room, (uint32_t)record->count + 1, sizeof *values);
-    if (!values)
+    if (!WR_ARRAY_HAS_ROOM(&parser->values, &parser->value_room, (uint32_t)record->count + 1))
         return wr_parse_refuse(parser, NULL, "out of memory");
-    record->values = parser->values = values;
-    values[record->count] = *value;
-    values[record->count++].name = name;
+    record->values = parser->values;
+    parser->values[record->count] = *value;
+    parser->values[record->count++].name = name;
     return true;
 }
 
@@ -209,12 +207,10 @@ bool wr_parse_add_label(struct wr_parser *parser, const char *at, const char *ke
         return wr_parse_refuse(parser, at, "at most %u labels are allowed", parser->options.label_count);
     if (find_label(parser, key))
         return wr_parse_refuse(parser, at, "the label \"%s\" is given twice", key);
-    weir_label *labels = wr_array_reserve(parser->labels, &parser->label_room,
-                                          (uint32_t)record->label_count + 1, sizeof *labels);
-    if (!labels)
+    if (!WR_ARRAY_HAS_ROOM(&parser->labels, &parser->label_room, (uint32_t)record->label_count + 1))
         return wr_parse_refuse(parser, NULL, "out of memory");
-    record->labels = parser->labels = labels;
-    labels[record->label_count++] = (weir_label){key, value};
+    record->labels = parser->labels;
+    parser->labels[record->label_count++] = (weir_label){key, value};
     return true;
 }
 

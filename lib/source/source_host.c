@@ -344,10 +344,9 @@ static bool merge_labels(struct wr_source *source, const weir_record *record, si
     const weir_map *own = &source->options.labels;
     const weir_text_options none = {0}, *scope = source->scope ? source->scope : &none;
     uint32_t most = (uint32_t)(own->count + scope->label_count + record->label_count);
-    weir_label *labels = wr_array_reserve(source->labels, &source->label_room, most, sizeof *labels);
-    if (!labels)
+    if (!WR_ARRAY_HAS_ROOM(&source->labels, &source->label_room, most))
         return false;
-    source->labels = labels;
+    weir_label *labels = source->labels;
     *count = 0;
     for (size_t i = 0; i < own->count; i++)
         labels[(*count)++] = own->items[i];
@@ -449,15 +448,8 @@ static struct weir_metric *learn(struct wr_source *source, const weir_record *re
 
 static bool reserve_values(struct wr_source *source, size_t count)
 {
-    struct weir_metric **metrics =
-        wr_array_reserve(source->metrics, &source->metric_room, (uint32_t)count, sizeof *metrics);
-    if (metrics)
-        source->metrics = metrics;
-    weir_typed_value *values =
-        wr_array_reserve(source->values, &source->value_room, (uint32_t)count, sizeof *values);
-    if (values)
-        source->values = values;
-    return metrics && values;
+    return WR_ARRAY_HAS_ROOM(&source->metrics, &source->metric_room, (uint32_t)count) &&
+           WR_ARRAY_HAS_ROOM(&source->values, &source->value_room, (uint32_t)count);
 }
 
 static double as_double(const weir_typed_value *value)

@@ -59,15 +59,12 @@ struct weir_metric *wr_source_names_find(struct wr_source_names *names, const ch
 
 bool wr_source_names_add(struct wr_source_names *names, struct weir_metric *metric, uint64_t *left, bool stays)
 {
-    struct wr_source_name *items =
-        wr_array_reserve(names->items, &names->room, names->count + 1, sizeof *items);
-    if (items)
-        names->items = items;
     const char *kept =
         names->key.failed ? NULL : wr_region_text(&names->keep, names->key.data, names->key.length);
-    if (!items || !kept || !wr_name_index_add(&names->index, kept, names->count))
+    if (!WR_ARRAY_HAS_ROOM(&names->items, &names->room, names->count + 1) || !kept ||
+        !wr_name_index_add(&names->index, kept, names->count))
         return false;
-    items[names->count++] =
+    names->items[names->count++] =
         (struct wr_source_name){metric, kept, left, stays ? WR_SOURCE_NAME_STAYS : names->period};
     return true;
 }
@@ -157,15 +154,11 @@ static struct label_count *find_label_count(struct label_counts *counts, const c
     size_t number = wr_name_index_find(&counts->keys, key, strlen(key));
     if (number != SIZE_MAX)
         return &counts->items[number];
-    struct label_count *items =
-        wr_array_reserve(counts->items, &counts->room, counts->count + 1, sizeof *items);
-    if (!items)
+    if (!WR_ARRAY_HAS_ROOM(&counts->items, &counts->room, counts->count + 1) ||
+        !wr_name_index_add(&counts->keys, key, counts->count))
         return NULL;
-    counts->items = items;
-    if (!wr_name_index_add(&counts->keys, key, counts->count))
-        return NULL;
-    items[counts->count].key = key;
-    return &items[counts->count++];
+    counts->items[counts->count].key = key;
+    return &counts->items[counts->count++];
 }
 
 /* Returns false if out of memory. */

@@ -10,8 +10,6 @@
 #include "source/source_host.h"
 #include "text/array.h"
 
-enum { FIRST_SERIES = 256 };
-
 void wr_source_sets_fini(struct wr_source_sets *sets)
 {
     wr_member_table_fini(&sets->members);
@@ -22,34 +20,16 @@ void wr_source_sets_fini(struct wr_source_sets *sets)
 
 /* ---- Sets ------------------------------------------------------------------------------------ */
 
-static bool has_series_room(struct wr_source_sets *sets, uint32_t series)
-{
-    if (series < sets->by_series_room)
-        return true;
-    uint32_t room = sets->by_series_room ? sets->by_series_room : FIRST_SERIES;
-    while (room <= series)
-        room *= 2;
-    uint32_t *by_series = realloc(sets->by_series, room * sizeof *by_series);
-    if (!by_series)
-        return false;
-    memset(by_series + sets->by_series_room, 0, (room - sets->by_series_room) * sizeof *by_series);
-    sets->by_series = by_series;
-    sets->by_series_room = room;
-    return true;
-}
-
 /* Returns NULL if out of memory. */
 static struct wr_source_set *get_set(struct wr_source_sets *sets, struct weir_metric *metric)
 {
-    if (!has_series_room(sets, metric->series))
+    if (!WR_ARRAY_HAS_ROOM(&sets->by_series, &sets->by_series_room, metric->series + 1))
         return NULL;
     uint32_t place = sets->by_series[metric->series];
     if (place)
         return &sets->sets[place - 1];
-    struct wr_source_set *grown = wr_array_reserve(sets->sets, &sets->room, sets->count + 1, sizeof *grown);
-    if (!grown)
+    if (!WR_ARRAY_HAS_ROOM(&sets->sets, &sets->room, sets->count + 1))
         return NULL;
-    sets->sets = grown;
     sets->sets[sets->count] = (struct wr_source_set){.metric = metric};
     sets->by_series[metric->series] = ++sets->count;
     return &sets->sets[sets->count - 1];

@@ -57,13 +57,10 @@ static void define_series(struct wr_spool_reader *reader, const struct wr_spool_
         reader->damaged = true;
         return;
     }
-    struct wr_series_codec_place *series =
-        wr_array_reserve(reader->series, &reader->series_count, block->first + block->count, sizeof *series);
-    if (!series) {
+    if (!WR_ARRAY_HAS_ROOM(&reader->series, &reader->series_count, block->first + block->count)) {
         reader->no_memory = true;
         return;
     }
-    reader->series = series;
     for (uint32_t i = 0; i < block->count; i++) {
         if (!take_series(&bytes, &view, &room)) {
             reader->damaged = true;
@@ -95,14 +92,11 @@ static void define_labels(struct wr_spool_reader *reader, const struct wr_spool_
         return;
     }
     weir_label *items = calloc(count + 1, sizeof *items);
-    struct wr_label_set **labels =
-        items ? wr_array_reserve(reader->labels, &reader->label_sets, block->first, sizeof *labels) : NULL;
-    if (!labels) {
+    if (!items || !WR_ARRAY_HAS_ROOM(&reader->labels, &reader->label_sets, block->first)) {
         free(items);
         reader->no_memory = true;
         return;
     }
-    reader->labels = labels;
     if (wr_series_codec_take_labels(&bytes.at, bytes.end, items, count)) {
         wr_labels_drop(reader->labels[block->first - 1]);
         reader->labels[block->first - 1] = make_labels(reader, &(weir_map){count, items});

@@ -54,11 +54,8 @@ static bool define_series(struct wr_spool_writer *writer, const struct wr_range 
     size_t start = wr_spool_block_begin(out);
     for (uint32_t i = 0; i < range->count; i++) {
         uint32_t id = range->segment->samples[range->first + i].series;
-        struct wr_spool_number *numbers =
-            wr_array_reserve(writer->numbers, &writer->numbers_room, id + 1, sizeof *numbers);
-        if (!numbers)
+        if (!WR_ARRAY_HAS_ROOM(&writer->numbers, &writer->numbers_room, id + 1))
             return false;
-        writer->numbers = numbers;
         if (writer->numbers[id].file == writer->file)
             continue;
         writer->numbers[id] = (struct wr_spool_number){writer->file, writer->series++};

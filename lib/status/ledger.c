@@ -53,12 +53,8 @@ struct list {
 
 static void append(struct list *list, struct wr_group *group, uint64_t values)
 {
-    struct wr_ledger_unrouted *items =
-        wr_array_reserve(list->items, &list->room, list->count + 1, sizeof *items);
-    if (!items)
-        return;
-    list->items = items;
-    items[list->count++] = (struct wr_ledger_unrouted){group, values};
+    if (WR_ARRAY_HAS_ROOM(&list->items, &list->room, list->count + 1))
+        list->items[list->count++] = (struct wr_ledger_unrouted){group, values};
 }
 
 static void append_run(struct list *list, const struct wr_producer *producer)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
 #include "text/buffer.h"
 #include "text/common.h"
 #include "text/hash.h"
@@ -409,18 +410,9 @@ static bool parse_by_first_byte(struct parser *p, size_t index)
 static bool reserve_value(struct parser *p)
 {
     struct wr_json *json = p->json;
-    if (json->count < json->capacity)
-        return true;
     if (json->count == WR_JSON_VALUES_MAX)
         return fail(p, "too many values; at most 1,000,000 are allowed");
-    size_t capacity = json->capacity ? json->capacity * 2 : 64;
-    capacity = capacity < WR_JSON_VALUES_MAX ? capacity : WR_JSON_VALUES_MAX;
-    struct wr_json_value *values = realloc(json->values, capacity * sizeof *values);
-    if (!values)
-        return fail(p, NULL);
-    json->values = values;
-    json->capacity = capacity;
-    return true;
+    return WR_ARRAY_HAS_ROOM(&json->values, &json->room, (uint32_t)json->count + 1) || fail(p, NULL);
 }
 
 static bool parse_value(struct parser *p, const char *key_start, const char *key)

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "text/buffer.h"
 #include "text/region.h"
@@ -42,7 +43,8 @@ struct wr_json {
     bool specials;                /* NaN, Infinity and -Infinity are numbers */
     bool repeats;                 /* an object may have a key several times, of which the last one holds */
     struct wr_json_value *values; /* in the order of their first bytes: a parent precedes its members */
-    size_t count, capacity;
+    size_t count;
+    uint32_t room;
     struct wr_region keep; /* keys and texts */
     /* set on failure */
     const char *problem; /* static; NULL: out of memory */

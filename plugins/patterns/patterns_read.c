@@ -245,12 +245,9 @@ static bool read_pattern(struct reader *reader, size_t object)
 {
     struct wr_patterns *patterns = reader->patterns;
     const struct wr_json *json = &reader->json;
-    struct wr_pattern *items =
-        wr_array_reserve(patterns->items, &patterns->room, patterns->count + 1, sizeof *items);
-    if (!items)
+    if (!WR_ARRAY_HAS_ROOM(&patterns->items, &patterns->room, patterns->count + 1))
         return wr_error_no_memory(reader->error, reader->name);
-    patterns->items = items;
-    reader->pattern = &items[patterns->count++];
+    reader->pattern = &patterns->items[patterns->count++];
     reader->expression = NULL;
     reader->is_benchmarkai = reader->pattern->is_python = has_member(json, object, "units");
     for (size_t i = object + 1, end = find_end(json, object); i < end; i++)

@@ -7,14 +7,16 @@
 
 #include <weir/weir.h>
 
+#include "text/array.h"
+
 /* One for the process: the handler may be made anew, and the command reads it after it was destroyed. */
 static struct {
     pthread_mutex_t lock;
     struct tally tally;
-    size_t room;
+    uint32_t room;
     struct tally_series **by_id; /* by the series' number; NULL: not seen, or measured */
     uint8_t *kinds;              /* the same: enum kind */
-    uint32_t id_room;
+    uint32_t id_room, kind_room;
     const char *name;
     int64_t start_ns, begun_ns;
 } own = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -68,35 +70,14 @@ static enum kind find_kind(const weir_series *series)
 
 static bool reserve_id(uint32_t id)
 {
-    uint32_t room = own.id_room ? own.id_room : 1024;
-    while (room <= id)
-        room *= 2;
-    if (room == own.id_room)
-        return true;
-    struct tally_series **by_id = realloc(own.by_id, room * sizeof(struct tally_series *));
-    if (by_id)
-        own.by_id = by_id;
-    uint8_t *kinds = realloc(own.kinds, room);
-    if (kinds)
-        own.kinds = kinds;
-    if (!by_id || !kinds)
-        return false;
-    memset(own.by_id + own.id_room, 0, (room - own.id_room) * sizeof(struct tally_series *));
-    memset(own.kinds + own.id_room, 0, room - own.id_room);
-    own.id_room = room;
-    return true;
+    return WR_ARRAY_HAS_ROOM(&own.by_id, &own.id_room, id + 1) &&
+           WR_ARRAY_HAS_ROOM(&own.kinds, &own.kind_room, id + 1);
 }
 
 static struct tally_series *add_series(const weir_series *series)
 {
-    if (own.tally.count == own.room) {
-        size_t room = own.room ? own.room * 2 : 64;
-        struct tally_series **all = realloc(own.tally.series, room * sizeof(struct tally_series *));
-        if (!all)
-            return NULL;
-        own.tally.series = all;
-        own.room = room;
-    }
+    if (!WR_ARRAY_HAS_ROOM(&own.tally.series, &own.room, (uint32_t)own.tally.count + 1))
+        return NULL;
     struct tally_series *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;

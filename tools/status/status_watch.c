@@ -9,6 +9,7 @@
 #include "common/command.h"
 #include "common/figures.h"
 #include "lane/losses.h"
+#include "text/array.h"
 #include "text/buffer.h"
 
 enum {
@@ -56,14 +57,8 @@ void status_watch_add(struct status_watch *watch, const struct status_process *p
     const struct wr_status_view *view = process->view;
     watch->processes++;
     for (size_t i = 0; i < view->handler_count; i++) {
-        if (watch->count == watch->room) {
-            size_t room = watch->room ? watch->room * 2 : 64;
-            struct status_row *rows = realloc(watch->rows, room * sizeof *rows);
-            if (!rows)
-                command_out_of_memory();
-            watch->rows = rows;
-            watch->room = room;
-        }
+        if (!WR_ARRAY_HAS_ROOM(&watch->rows, &watch->room, (uint32_t)watch->count + 1))
+            command_out_of_memory();
         struct status_row *row = &watch->rows[watch->count++];
         row->handler = view->handlers[i];
         row->severity = find_severity(&row->handler);

@@ -14,7 +14,8 @@ struct status_row;
 /* All zeros: empty. */
 struct status_watch {
     struct status_row *rows;
-    size_t count, room, processes;
+    size_t count, processes;
+    uint32_t room;
 };
 
 /* Takes the handlers of a process. */

@@ -106,12 +106,10 @@ static void add_number(const char *at, size_t length, bool is_negative)
     weir_typed_value number;
     if (!wr_numeral_read(at, at + length, 0, &number))
         return; /* out of range */
-    double *values = wr_array_reserve(numbers.values, &numbers.room, numbers.count + 1, sizeof *numbers.values);
-    if (!values)
+    if (!WR_ARRAY_HAS_ROOM(&numbers.values, &numbers.room, numbers.count + 1))
         vet_skip("vet itself: out of memory");
     double value = number.kind == WEIR_KIND_INT ? (double)number.i64 : number.f64;
-    numbers.values = values;
-    values[numbers.count++] = is_negative ? -value : value;
+    numbers.values[numbers.count++] = is_negative ? -value : value;
 }
 
 /* The digits of marks are not numbers. */
