@@ -6,22 +6,6 @@
 #include "common/command.h"
 #include "text/buffer.h"
 
-static char *take_text(struct wr_buffer *buffer)
-{
-    char *text = wr_buffer_take(buffer);
-    if (!text)
-        command_out_of_memory();
-    return text;
-}
-
-static char *copy_text(const char *text, size_t length)
-{
-    char *copy = strndup(text, length);
-    if (!copy)
-        command_out_of_memory();
-    return copy;
-}
-
 /* ---- One value ------------------------------------------------------------------------------- */
 
 /* Without symbolic links, as far as it exists. */
@@ -32,12 +16,12 @@ static char *resolve(const char *path)
     char *real = realpath(path, NULL);
     if (real)
         return real;
-    char *folder = slash ? copy_text(path, slash == path ? 1 : (size_t)(slash - path)) : NULL;
+    char *folder = slash ? command_must(strndup(path, slash == path ? 1 : (size_t)(slash - path))) : NULL;
     char *real_folder = folder ? realpath(folder, NULL) : NULL;
     wr_buffer_put_format(&whole, "%s%s", real_folder ? real_folder : "", real_folder ? slash : path);
     free(folder);
     free(real_folder);
-    return take_text(&whole);
+    return command_take(&whole);
 }
 
 /* What follows "unix:" or "unix-dgram:", which may be followed by "//". NULL: it is no such address. */
@@ -63,24 +47,21 @@ static void set_address(struct place *place, const char *text)
     const char *host_end = bracket ? bracket : colon ? colon : end;
     host += bracket ? 1 : 0;
     place->kind = PLACE_ADDRESS;
-    place->text = copy_text(host, (size_t)(host_end - host));
+    place->text = command_must(strndup(host, (size_t)(host_end - host)));
     wr_buffer_put_text(&port, strncmp(text, "udp:", 4) == 0 ? "udp" : "tcp");
     wr_buffer_put(&port, colon ? colon : "", colon ? (size_t)(end - colon) : 0);
-    place->port = take_text(&port);
+    place->port = command_take(&port);
 }
 
 static void add(struct places *places, const char *type, const weir_option *row, const char *text)
 {
-    struct place *grown = realloc(places->items, (places->count + 1) * sizeof *grown);
-    if (!grown)
-        command_out_of_memory();
-    places->items = grown;
+    places->items = command_must(realloc(places->items, (places->count + 1) * sizeof *places->items));
     struct place *place = &places->items[places->count++];
     const char *path = !text ? NULL : row->type == WEIR_OPTION_PATH ? text : find_path(text);
     *place = (struct place){
         .option = row->name, .kind = PLACE_DEFAULT, .listens = strcmp(row->name, "listen") == 0, .whole = text};
     if (!text) {
-        place->text = copy_text(type, strlen(type));
+        place->text = command_must(strdup(type));
     } else if (path) {
         place->kind = PLACE_FILE;
         place->text = resolve(path);

@@ -228,9 +228,7 @@ static void add_all(struct subjects *all, const struct wr_plan *plan, const stru
 void warnings_put(struct wr_buffer *out, const struct wr_plan *plan, const struct wr_source *sources)
 {
     struct subjects all = {.config = plan->config};
-    all.items = calloc(plan->count + plan->config->source_count + 1, sizeof *all.items);
-    if (!all.items)
-        command_out_of_memory();
+    all.items = command_must(calloc(plan->count + plan->config->source_count + 1, sizeof *all.items));
     add_all(&all, plan, sources);
     for (size_t i = 0; i < all.count && !all.is_full; i++)
         compare_one(&all, &all.items[i]);

@@ -60,6 +60,18 @@ void command_out_of_memory(void)
     exit(command_fail("out of memory"));
 }
 
+const char *command_text(struct wr_buffer *buffer)
+{
+    if (!wr_buffer_text(buffer))
+        command_out_of_memory();
+    return buffer->data;
+}
+
+char *command_take(struct wr_buffer *buffer)
+{
+    return command_must(wr_buffer_take(buffer));
+}
+
 void command_print_buffer(struct wr_buffer *text, FILE *to)
 {
     const char *all = wr_buffer_text(text);
@@ -75,10 +87,7 @@ char *command_join(const char *folder, const char *name)
 {
     struct wr_buffer path = {0};
     wr_buffer_put_format(&path, "%s/%s", folder, name);
-    char *text = wr_buffer_take(&path);
-    if (!text)
-        command_out_of_memory();
-    return text;
+    return command_take(&path);
 }
 
 void command_put_text(struct wr_buffer *out, const char *text)

@@ -74,6 +74,18 @@ int command_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 _Noreturn void command_out_of_memory(void);
 
+/* Returns the memory. Ends the program if it is NULL, since there is none. */
+static inline void *command_must(void *memory)
+{
+    if (!memory)
+        command_out_of_memory();
+    return memory;
+}
+
+/* The same for wr_buffer_text and wr_buffer_take. */
+const char *command_text(struct wr_buffer *buffer);
+char *command_take(struct wr_buffer *buffer);
+
 /* Prints and frees the text. Ends the program if memory ran out while it was made. */
 void command_print_buffer(struct wr_buffer *text, FILE *to);
 

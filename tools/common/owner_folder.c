@@ -13,9 +13,7 @@ bool owner_folder_is_in_use(const char *parent, const char *name)
 {
     struct wr_buffer path = {0};
     wr_buffer_put_format(&path, "%s/%s/lock", parent, name);
-    const char *text = wr_buffer_text(&path);
-    if (!text)
-        command_out_of_memory();
+    const char *text = command_text(&path);
     int fd = open(text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     if (fd >= 0)

@@ -83,9 +83,7 @@ static bool configure_statsd(const char *address)
     if (!has_scheme)
         put_address(&out, ", ", "tcp://", address);
     wr_buffer_put_text(&out, "]}}}\n");
-    const char *text = wr_buffer_text(&out);
-    if (!text)
-        command_out_of_memory();
+    const char *text = command_text(&out);
     bool is_done = configure_text(text);
     wr_buffer_fini(&out);
     return is_done;

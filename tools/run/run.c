@@ -109,10 +109,7 @@ static const char *make_absolute(const char *path)
     char *folder = *path == '/' ? NULL : getcwd(NULL, 0);
     wr_buffer_put_format(&whole, "%s%s%s", folder ? folder : "", folder ? "/" : "", path);
     free(folder);
-    char *text = wr_buffer_take(&whole);
-    if (!text)
-        command_out_of_memory();
-    return text;
+    return command_take(&whole);
 }
 
 /* The ending decides what is written. That it can be is checked before the command runs. */
@@ -173,9 +170,7 @@ static const char *name_command(const char *path)
     struct wr_buffer name = {0};
     const char *slash = strrchr(path, '/');
     command_put_text(&name, slash && slash[1] ? slash + 1 : path);
-    char *text = wr_buffer_take(&name);
-    if (!text)
-        command_out_of_memory();
+    char *text = command_take(&name);
     size_t length = strlen(text), where;
     for (length = length < NAME_BYTES ? length : NAME_BYTES; !wr_utf8_is_valid(text, length, &where); length--)
         ;
@@ -192,9 +187,7 @@ static char *make_title(char **arguments)
         wr_buffer_put_text(&title, i ? " " : "");
         command_put_text(&title, arguments[i]);
     }
-    char *text = wr_buffer_take(&title);
-    if (!text)
-        command_out_of_memory();
+    char *text = command_take(&title);
     size_t length = strlen(text), where;
     for (length = length < TITLE_BYTES ? length : TITLE_BYTES; !wr_utf8_is_valid(text, length, &where);
          length--)

@@ -74,9 +74,7 @@ static void add_measure(struct json_object *definitions, const char *name, const
     for (size_t i = 0; unit(i); i++)
         wr_buffer_put_format(&pattern, "%s%s", i ? "|" : "", unit(i));
     wr_buffer_put_text(&pattern, ")|" EXPANSION ")$");
-    const char *text = wr_buffer_text(&pattern);
-    if (!text)
-        command_out_of_memory();
+    const char *text = command_text(&pattern);
     add_definition(definitions, name, hint, text);
     wr_buffer_fini(&pattern);
 }

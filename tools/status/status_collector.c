@@ -73,10 +73,7 @@ static char *make_url(const char *url)
         length--;
     wr_buffer_put(&path, url, length);
     wr_buffer_put_text(&path, "/api/v1/status");
-    char *text = wr_buffer_take(&path);
-    if (!text)
-        command_out_of_memory();
-    return text;
+    return command_take(&path);
 }
 
 static struct json_object *ask(const struct status_collector *collector, const char *token)

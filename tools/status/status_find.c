@@ -114,9 +114,7 @@ static void visit_name(struct status_search *search, int folder, const char *pat
         return;
     struct wr_buffer whole = {0};
     wr_buffer_put_format(&whole, "%s/%s", path, name);
-    const char *file_path = wr_buffer_text(&whole);
-    if (!file_path)
-        command_out_of_memory();
+    const char *file_path = command_text(&whole);
     int file = wr_status_folder_open_file(folder, name);
     if (file >= 0)
         visit_file(search, file, file_path, pid);

@@ -79,13 +79,6 @@ bool report_document_is(const char *bytes, size_t length)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-static void *must(void *memory)
-{
-    if (!memory)
-        command_out_of_memory();
-    return memory;
-}
-
 struct place {
     const char *path, *node;
 };
@@ -112,7 +105,7 @@ static bool read_reports(const struct place *place, struct json_object *array,
                          struct report_document_node *node)
 {
     size_t count = json_object_array_length(array);
-    node->reports = must(malloc((count + 1) * NODE_KEYS * sizeof *node->reports));
+    node->reports = command_must(malloc((count + 1) * NODE_KEYS * sizeof *node->reports));
     for (node->count = 0; node->count < count; node->count++) {
         struct json_object *report = json_object_array_get_idx(array, node->count);
         if (!json_object_is_type(report, json_type_object))
@@ -193,9 +186,10 @@ static bool read_node(const struct place *place, struct json_object *value, stru
 
 static struct report_document_node *append(struct report_documents *documents, const struct place *place)
 {
-    documents->nodes = must(realloc(documents->nodes, (documents->count + 1) * sizeof *documents->nodes));
+    documents->nodes =
+        command_must(realloc(documents->nodes, (documents->count + 1) * sizeof *documents->nodes));
     struct report_document_node *node = &documents->nodes[documents->count++];
-    *node = (struct report_document_node){.path = place->path, .name = must(strdup(place->node))};
+    *node = (struct report_document_node){.path = place->path, .name = command_must(strdup(place->node))};
     return node;
 }
 
@@ -211,7 +205,7 @@ static struct json_object *parse(const char *path, const char *bytes, size_t len
         command_fail("%s: byte %zu of the report is not UTF-8", path, where);
         return NULL;
     }
-    struct json_tokener *tokener = must(json_tokener_new());
+    struct json_tokener *tokener = command_must(json_tokener_new());
     json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
     struct json_object *root = json_tokener_parse_ex(tokener, bytes, (int)length);
     enum json_tokener_error error = json_tokener_get_error(tokener);

@@ -5,14 +5,8 @@
 #include <string.h>
 
 #include "common/command.h"
+#include "text/array.h"
 #include "text/buffer.h"
-
-static void *must(void *memory)
-{
-    if (!memory)
-        command_out_of_memory();
-    return memory;
-}
 
 /* ---- Series ---------------------------------------------------------------------------------- */
 
@@ -48,25 +42,22 @@ static void put_id(struct wr_buffer *out, const char *group, const char *name, c
 static struct statistics_series *make_series(const char *id, const char *group, const char *name,
                                              const weir_label *labels, size_t count)
 {
-    struct statistics_series *made = must(calloc(1, sizeof *made));
-    made->id = must(strdup(id));
-    made->group = must(strdup(group ? group : ""));
-    made->name = must(strdup(name));
-    made->labels = must(calloc(count + 1, sizeof *made->labels));
+    struct statistics_series *made = command_must(calloc(1, sizeof *made));
+    made->id = command_must(strdup(id));
+    made->group = command_must(strdup(group ? group : ""));
+    made->name = command_must(strdup(name));
+    made->labels = command_must(calloc(count + 1, sizeof *made->labels));
     made->label_count = count;
     for (size_t i = 0; i < count; i++)
-        made->labels[i] = (struct statistics_label){must(strdup(labels[i].key)), must(strdup(labels[i].value))};
+        made->labels[i] = (struct statistics_label){command_must(strdup(labels[i].key)),
+                                                    command_must(strdup(labels[i].value))};
     return made;
 }
 
 static void append(struct statistics *statistics, struct statistics_series *made)
 {
-    enum { FIRST = 64 };
-    if (statistics->count == statistics->room) {
-        statistics->room = statistics->room ? statistics->room * 2 : FIRST;
-        statistics->series =
-            must(realloc(statistics->series, statistics->room * sizeof(struct statistics_series *)));
-    }
+    if (!WR_ARRAY_HAS_ROOM(&statistics->series, &statistics->room, (uint32_t)statistics->count + 1))
+        command_out_of_memory();
     statistics->series[statistics->count] = made;
     if (!wr_name_index_add(&statistics->index, made->id, statistics->count++))
         command_out_of_memory();
@@ -79,7 +70,7 @@ static struct statistics_series *find_or_make(struct statistics *statistics, con
     static struct wr_buffer id;
     wr_buffer_clear(&id);
     put_id(&id, group, name, labels, label_count);
-    const char *text = must((void *)(uintptr_t)wr_buffer_text(&id));
+    const char *text = command_text(&id);
     size_t number = wr_name_index_find(&statistics->index, text, id.length);
     if (number != SIZE_MAX)
         return statistics->series[number];

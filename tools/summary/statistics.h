@@ -36,7 +36,8 @@ struct statistics_series {
 struct statistics {
     const char *by; /* rows are of this label's values: the others are left out; NULL: of all labels */
     struct statistics_series **series; /* in the order of their first values */
-    size_t count, room;
+    size_t count;
+    uint32_t room;
     struct wr_name_index index;
     int64_t start_ns, end_ns; /* the first time that was seen, and the latest */
     bool has_start;

@@ -174,9 +174,7 @@ static bool rename_node(struct report_documents *nodes, size_t first, const char
         command_fail("%s: has %zu nodes; NAME=FILE renames the only one of a file", path, nodes->count - first);
         return false;
     }
-    char *name = strndup(argument, (size_t)(path - argument - 1));
-    if (!name)
-        command_out_of_memory();
+    char *name = command_must(strndup(argument, (size_t)(path - argument - 1)));
     free(nodes->nodes[first].name);
     nodes->nodes[first].name = name;
     return true;

@@ -52,9 +52,8 @@ static void read_labels(struct labels *labels, const char *text)
     labels->object = text ? json_tokener_parse(text) : NULL;
     if (!json_object_is_type(labels->object, json_type_object))
         return;
-    labels->list = calloc((size_t)json_object_object_length(labels->object) + 1, sizeof *labels->list);
-    if (!labels->list)
-        command_out_of_memory();
+    labels->list =
+        command_must(calloc((size_t)json_object_object_length(labels->object) + 1, sizeof *labels->list));
     json_object_object_foreach(labels->object, key, value)
     {
         labels->list[labels->count++] = (weir_label){key, json_object_get_string(value)};
