@@ -40,24 +40,29 @@ static void host_log(const weir_host *host, int level, const char *format, ...)
         wr_log_write(api_of(host)->log, level, "%s: %s", host->name, text);
 }
 
+void wr_host_api_refuse(const weir_host *host, struct wr_error *refusal, const struct wr_node *node,
+                        const char *option, const char *format, va_list arguments)
+{
+    char words[WR_ERROR_ROOM];
+    if (!refusal)
+        return;
+    vsnprintf(words, sizeof words, format, arguments);
+    const struct wr_node *member = wr_node_member(node, option ? option : "");
+    if (member)
+        wr_node_error(member, refusal, "%s", words);
+    else if (node)
+        wr_node_error(node, refusal, "%s%s%s", option ? option : "", option && *option ? ": " : "", words);
+    else
+        wr_error_set(refusal, WEIR_ERR_CONFIG, "%s: %s%s%s", host->name, option ? option : "",
+                     option && *option ? ": " : "", words);
+}
+
 static void host_refuse(const weir_host *host, const char *option, const char *format, ...)
 {
-    struct wr_host_api *api = api_of(host);
-    char words[WR_ERROR_ROOM];
-    if (!api->refusal)
-        return;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(words, sizeof words, format, arguments);
+    wr_host_api_refuse(host, api_of(host)->refusal, api_of(host)->node, option, format, arguments);
     va_end(arguments);
-    const struct wr_node *node = api->node, *member = wr_node_member(node, option ? option : "");
-    if (member)
-        wr_node_error(member, api->refusal, "%s", words);
-    else if (node)
-        wr_node_error(node, api->refusal, "%s%s%s", option ? option : "", option && *option ? ": " : "", words);
-    else
-        wr_error_set(api->refusal, WEIR_ERR_CONFIG, "%s: %s%s%s", host->name, option ? option : "",
-                     option && *option ? ": " : "", words);
 }
 
 static void host_count(const weir_host *host, const char *name, uint64_t n)

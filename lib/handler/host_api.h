@@ -2,6 +2,8 @@
 #ifndef WR_HOST_API_H
 #define WR_HOST_API_H
 
+#include <stdarg.h>
+
 #include <weir/handler.h>
 
 #include "config/document.h"
@@ -36,6 +38,12 @@ struct wr_host_api {
 
 /* Fills host->shown. name: the handler's name, borrowed as long as the host is used. */
 void wr_host_api_init(struct wr_host_api *host, const char *name, const struct wr_type *type);
+
+/* weir_host.refuse. refusal: gets the error; NULL: it is not called within create. node: of the handler or
+ * source, or NULL. */
+void wr_host_api_refuse(const weir_host *host, struct wr_error *refusal, const struct wr_node *node,
+                        const char *option, const char *format, va_list arguments)
+    __attribute__((format(printf, 5, 0)));
 
 /* Frees what the services have allocated. */
 void wr_host_api_fini(struct wr_host_api *host);

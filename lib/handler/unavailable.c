@@ -40,6 +40,7 @@ bool wr_unavailable_make(struct wr_instance *instance)
     /* no copy of the whole: parts of it change while other threads use the type */
     const struct wr_type *real = instance->type;
     *type = (struct wr_type){
+        .kind = real->kind,
         .is = {.size = sizeof type->is,
                .abi = real->is.abi,
                .kinds = real->is.kinds,

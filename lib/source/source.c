@@ -18,72 +18,17 @@
 #include "source/source_host.h"
 #include "text/buffer.h"
 #include "text/error.h"
-#include "text/units.h"
 #include "text/utf8.h"
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-/* Where its options come from. */
-struct origin {
-    const struct wr_config *config;
-    const struct wr_config_handler *given;
-    struct wr_unknown_keys *unknown;
-    struct wr_error *error;
-};
-
-static struct wr_options_fill fill_of(struct wr_source *source, struct wr_options_table table, void *target,
-                                      const struct origin *from)
-{
-    return (struct wr_options_fill){
-        .table = table,
-        .target = target,
-        .environment = from->given->environment ? from->given->environment : from->config->environment,
-        .keep = &source->keep,
-        .ignores_unknown = from->config->ignores_unknown,
-        .unknown = from->unknown,
-        .problems = from->config->problems,
-    };
-}
-
-/* An error in them is the plugin's. */
-static bool set_type_defaults(const struct wr_source *source, const struct wr_options_fill *fill,
-                              struct wr_error *error)
-{
-    const weir_default *own = source->type->is.defaults;
-    for (; own && own->name; own++) {
-        const weir_option *row = wr_options_find(&fill->table, own->name);
-        if (row && wr_options_set_text(fill, row, own->value, error))
-            continue;
-        if (!row)
-            wr_error_set(error, WEIR_ERR_PLUGIN, "is not an option of all sources");
-        wr_error_prefix(error, "source type \"%s\": the default \"%s\" of \"%s\" ", source->type->is.name,
-                        own->value, own->name);
-        error->code = WEIR_ERR_PLUGIN;
-        return false;
-    }
-    return true;
-}
-
-static bool check_retry(const struct wr_source *source, const struct origin *from)
-{
-    char least[WR_UNITS_ROOM], most[WR_UNITS_ROOM];
-    if (source->options.retry_min_ns <= source->options.retry_max_ns)
-        return true;
-    wr_units_put_duration(least, source->options.retry_min_ns);
-    wr_units_put_duration(most, source->options.retry_max_ns);
-    wr_node_error(from->given->node, from->error, "a retry_min of %s is longer than the retry_max of %s", least,
-                  most);
-    return false;
-}
-
 /* Labels of the environment: the rest of the variable's name in lower case. Those of the option take
  * precedence. Returns false with the error set. */
-static bool add_variables(struct wr_source *source, const struct origin *from)
+static bool add_variables(struct wr_source *source, const struct wr_prepare_options *from)
 {
     weir_map *labels = &source->options.labels;
     const char *prefix = source->options.label_variables;
-    const struct wr_environment *environment =
-        fill_of(source, (struct wr_options_table){0}, NULL, from).environment;
+    const struct wr_environment *environment = wr_prepare_environment(from);
     size_t most = labels->count, length = prefix ? strlen(prefix) : 0;
     for (size_t i = 0; prefix && environment->entries[i]; i++)
         most++;
@@ -111,7 +56,7 @@ static bool add_variables(struct wr_source *source, const struct origin *from)
 }
 
 /* Checked here, and not with each record. */
-static bool check_labels(const struct wr_source *source, const struct origin *from)
+static bool check_labels(const struct wr_source *source, const struct wr_prepare_options *from)
 {
     struct wr_error problem = {0};
     const struct wr_node *at = wr_node_member(from->given->node, "labels");
@@ -122,7 +67,7 @@ static bool check_labels(const struct wr_source *source, const struct origin *fr
 }
 
 /* `parse` and `patterns` need each other. */
-static bool load_patterns(struct wr_source *source, const struct origin *from, bool are_inline)
+static bool load_patterns(struct wr_source *source, const struct wr_prepare_options *from, bool are_inline)
 {
     const struct wr_node *node = from->given->node, *member = wr_node_member(node, "patterns");
     bool are_given = are_inline || source->options.patterns;
@@ -140,81 +85,48 @@ static bool load_patterns(struct wr_source *source, const struct origin *from, b
     return false;
 }
 
-static bool fill_options(struct wr_source *source, const struct origin *from)
+static bool fill_options(struct wr_source *source, struct wr_prepare_options *from)
 {
-    const struct wr_type *type = source->type;
-    bool are_inline = type->is.flags & WEIR_SOURCE_TYPE_PARSES &&
+    struct wr_source_options *options = &source->options;
+    bool are_inline = source->type->is.flags & WEIR_SOURCE_TYPE_PARSES &&
                       wr_source_patterns_are_inline(wr_node_member(from->given->node, "patterns"));
     const char *const others[] = {"type", "plugin", are_inline ? "patterns" : NULL, NULL};
-    size_t rows = 0;
-    while (wr_options_row(&type->options, rows))
-        rows++;
-    unsigned char *seen = wr_region_alloc(&source->keep, rows + 1);
-    source->own_options = wr_region_alloc(&source->keep, type->options.struct_bytes + 1);
-    if (!seen || !source->own_options)
-        return wr_error_no_memory(from->error, NULL);
-    struct wr_options_fill all = fill_of(source, wr_source_options_table(true), &source->options, from);
-    struct wr_options_fill fills[2] = {
-        fill_of(source, type->options, source->own_options, from),
-        fill_of(source, wr_source_options_table(type->is.flags & WEIR_SOURCE_TYPE_PARSES), &source->options,
-                from),
-    };
-    fills[0].seen = seen;
-    if (!wr_options_set_defaults(&all, from->error) || !wr_options_set_defaults(&fills[0], from->error) ||
-        !set_type_defaults(source, &fills[1], from->error))
-        return false;
-    bool set = wr_options_set_members(fills, 2, others, from->given->node, from->error);
-    return wr_problems_go_on(from->config->problems, set, from->error) &&
-           wr_options_check_required(&fills[0], from->given->node, from->error) && set &&
-           check_retry(source, from) && add_variables(source, from) && check_labels(source, from) &&
-           load_patterns(source, from, are_inline);
+    bool set = wr_prepare_commons(from) && wr_prepare_given(from, others);
+    source->own_options = from->own;
+    return set && wr_prepare_check_retry(from, options->retry_min_ns, &options->retry_max_ns) &&
+           add_variables(source, from) && check_labels(source, from) && load_patterns(source, from, are_inline);
 }
 
-static bool set_identity(struct wr_source *source, struct wr_error *error)
+static bool set_identity(struct wr_source *source, const struct wr_prepare_options *from)
 {
     struct wr_buffer text = {0};
-    const struct wr_options_table common = wr_source_options_table(true);
-    /* the address differs for types of one name in different shared objects */
-    wr_buffer_put_format(&text, "%s %s %p\n", source->shown.name, source->type->is.name,
-                         (const void *)source->type);
-    wr_options_put_all(&text, &common, &source->options);
-    wr_options_put_all(&text, &source->type->options, source->own_options);
+    wr_buffer_put_format(&text, "%s ", source->shown.name);
+    wr_prepare_put_identity(&text, from);
     wr_buffer_put_text(&text, source->patterns.text ? source->patterns.text : "");
     source->identity = wr_buffer_take(&text);
-    return source->identity || wr_error_no_memory(error, NULL);
+    return source->identity || wr_error_no_memory(from->error, NULL);
 }
 
 /* ---- The state of threads -------------------------------------------------------------------- */
 
 static void log_breach(const struct wr_source *source, const char *breach)
 {
-    if (breach)
-        wr_log_write(&source->runtime->log, WEIR_LOG_ERROR, "%s: the source type is at fault: %s",
-                     source->shown.name, breach);
+    wr_prepare_log_breach(source->type, source->shown.name, breach, &source->runtime->log);
 }
 
 /* ---- Making one ------------------------------------------------------------------------------ */
 
 bool wr_source_create(struct wr_source *source, const struct wr_node *node, struct wr_error *error)
 {
-    struct wr_plugins *plugins = &source->runtime->plugins;
     *error = (struct wr_error){0};
     if (!wr_prepare(source->type, source->shown.name, node, &source->runtime->log, error))
         return false;
     source->refusal = error;
     source->node = node;
-    wr_plugins_enter(plugins, NULL);
-    struct wr_thread_state thread_state = wr_thread_state_save();
-    source->self = source->type->source.create(&source->shown, source->own_options);
-    source->breach = wr_thread_state_restore(&thread_state);
-    wr_plugins_leave(plugins, NULL);
+    source->self = wr_prepare_create(source->type, &source->shown, source->own_options, &source->breach, error);
     source->refusal = NULL;
     source->node = NULL; /* its document may go before the source does */
     log_breach(source, source->breach);
-    if (!source->self && !error->code)
-        wr_error_set(error, WEIR_ERR_CONFIG,
-                     "%s: the source type \"%s\" refused its options and gave no reason", source->shown.name,
-                     source->type->is.name);
     return source->self;
 }
 
@@ -222,7 +134,6 @@ struct wr_source *wr_source_prepare(struct wr_runtime *runtime, struct wr_type *
                                     const struct wr_config *config, const struct wr_config_handler *given,
                                     struct wr_unknown_keys *unknown, struct wr_error *error)
 {
-    const struct origin from = {config, given, unknown, error};
     struct wr_source *source = calloc(1, sizeof *source);
     if (!source) {
         wr_error_no_memory(error, NULL);
@@ -230,11 +141,22 @@ struct wr_source *wr_source_prepare(struct wr_runtime *runtime, struct wr_type *
     }
     source->runtime = runtime;
     source->type = type;
+    struct wr_prepare_options from = {
+        .config = config,
+        .given = given,
+        .type = type,
+        .all = wr_source_options_table(true),
+        .common = wr_source_options_table(type->is.flags & WEIR_SOURCE_TYPE_PARSES),
+        .commons = &source->options,
+        .keep = &source->keep,
+        .unknown = unknown,
+        .error = error,
+    };
     wr_wake_pair_init(&source->wake);
     const char *name = wr_region_text(&source->keep, given->name, strlen(given->name));
     if (name) {
         wr_source_host_init(source, name);
-        if (fill_options(source, &from) && set_identity(source, error))
+        if (fill_options(source, &from) && set_identity(source, &from))
             return source;
     } else {
         wr_error_no_memory(error, NULL);
@@ -256,14 +178,9 @@ struct wr_source *wr_source_new(struct wr_runtime *runtime, struct wr_type *type
 
 void wr_source_destroy(struct wr_source *source)
 {
-    if (!source->self)
-        return;
-    struct wr_thread_state thread_state = wr_thread_state_save();
-    wr_plugins_enter(&source->runtime->plugins, NULL);
-    source->type->source.destroy(source->self);
-    wr_plugins_leave(&source->runtime->plugins, NULL);
+    if (source->self)
+        wr_prepare_destroy(source->type, source->shown.name, source->self, &source->runtime->log);
     source->self = NULL;
-    log_breach(source, wr_thread_state_restore(&thread_state));
 }
 
 void wr_source_free(struct wr_source *source)

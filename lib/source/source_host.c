@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "handler/host_api.h"
 #include "handler/numbers.h"
 #include "handler/upstream.h"
 #include "os/clock.h"
@@ -43,18 +44,10 @@ static void host_log(const weir_host *host, int level, const char *format, ...)
 
 static void host_refuse(const weir_host *host, const char *option, const char *format, ...)
 {
-    struct wr_source *source = source_of(host);
-    char words[WR_ERROR_ROOM];
-    if (!source->refusal)
-        return;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(words, sizeof words, format, arguments);
+    wr_host_api_refuse(host, source_of(host)->refusal, source_of(host)->node, option, format, arguments);
     va_end(arguments);
-    const struct wr_node *member = wr_node_member(source->node, option ? option : "");
-    bool has_name = !member && option && *option;
-    wr_node_error(member ? member : source->node, source->refusal, "%s%s%s", has_name ? option : "",
-                  has_name ? ": " : "", words);
 }
 
 void wr_source_host_refuse(struct wr_source *source, enum wr_source_fault kind, uint64_t count,

@@ -596,7 +596,7 @@ def check_validates_sources_and_names_place_value_and_what_is_allowed(folder):
             ('{"type":"stdin","parse":"xml"}', r'1:\d+: sources\.s\.parse: "xml" .*auto.*prometheus'),
             ('{"type":"stdin","line_bytes":"1B"}', r'1:\d+: sources\.s\.line_bytes: .*64B.*64MiB'),
             ('{"type":"stdin","pares":"text"}', r'1:\d+: sources\.s\.pares: unknown option; did you mean "parse"\?'),
-            ('{"type":"stdin","retry_min":"1h","retry_max":"1s"}', r"1:\d+: sources\.s: a retry_min of 1h is longer than the retry_max of 1s"),
+            ('{"type":"stdin","retry_min":"1h","retry_max":"1s"}', r"1:\d+: sources\.s\.retry_min: a retry_min of 1h is longer than the retry_max of 1s"),
             ('{"type":"stdni"}', r'1:\d+: sources\.s\.type: "stdni" is not an installed source type .*did you mean "stdin"'),
             ('{"type":"stdin","plugin":"/no/such.source.so"}', r"1:\d+: sources\.s\.plugin: /no/such\.source\.so: No such file or directory"),
             ('{"type":"fifo","mode":"rw"}', r"1:\d+: sources\.s\.mode: .*rw")):
