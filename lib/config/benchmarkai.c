@@ -45,9 +45,8 @@ static bool is_same_word(const char *text, const char *word)
 static bool refuse(struct wr_error *error, const char *variable, const char *value, const char *rule)
 {
     char shown[SHOWN_ROOM];
-    wr_error_set(error, WEIR_ERR_CONFIG, "%s: must be %s, got %s", variable, rule,
-                 wr_utf8_quote(shown, sizeof shown, value, strlen(value)));
-    return false;
+    return wr_error_refuse(error, WEIR_ERR_CONFIG, "%s: must be %s, got %s", variable, rule,
+                           wr_utf8_quote(shown, sizeof shown, value, strlen(value)));
 }
 
 static bool is_digit(char c)

@@ -79,11 +79,6 @@ static bool set_default_settings(struct wr_config *config, const struct wr_envir
 
 /* ---- Building -------------------------------------------------------------------------------- */
 
-static bool fail_memory(struct wr_error *error)
-{
-    return wr_error_no_memory(error, NULL);
-}
-
 const char *wr_config_keep_text(struct wr_config *config, const char *text)
 {
     return text ? wr_region_text(&config->keep, text, strlen(text)) : NULL;
@@ -250,7 +245,7 @@ struct wr_config *wr_config_make(const struct wr_environment *environment, struc
 {
     struct wr_config *config = calloc(1, sizeof *config);
     if (!config) {
-        fail_memory(error);
+        wr_error_no_memory(error, NULL);
         return NULL;
     }
     atomic_store_explicit(&config->references, 1, memory_order_relaxed);

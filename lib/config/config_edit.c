@@ -11,11 +11,6 @@
 #include "text/name_index.h"
 #include "registry/name.h"
 
-static bool fail_memory(struct wr_error *error)
-{
-    return wr_error_no_memory(error, NULL);
-}
-
 static bool is_same(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
@@ -85,7 +80,7 @@ static const char *choose_name(struct wr_config *config, const struct wr_config_
     const char *own = wr_config_keep_text(config, wr_buffer_text(&text));
     wr_buffer_fini(&text);
     if (!own) {
-        fail_memory(error);
+        wr_error_no_memory(error, NULL);
         return NULL;
     }
     const char *names[] = {call->handler ? call->handler : call->type, call->type, own};
@@ -115,7 +110,7 @@ static bool add_handler(struct wr_config *config, const struct wr_config_call *c
     struct wr_environment *environment = wr_environment_take();
     bool exists = false, done = document && wr_node_check_type(document->root, WR_NODE_OBJECT, error);
     if (done && !environment)
-        done = fail_memory(error);
+        done = wr_error_no_memory(error, NULL);
     *name = done ? choose_name(config, call, options, &exists, error) : NULL;
     done = done && *name;
     if (done && !exists) {
@@ -124,7 +119,7 @@ static bool add_handler(struct wr_config *config, const struct wr_config_call *c
                                             .node = document->root,
                                             .environment = environment,
                                             .document = document};
-        done = wr_config_add_handler(config, &handler) || fail_memory(error);
+        done = wr_config_add_handler(config, &handler) || wr_error_no_memory(error, NULL);
     }
     wr_document_drop(document);
     wr_environment_drop(environment);
@@ -134,16 +129,15 @@ static bool add_handler(struct wr_config *config, const struct wr_config_call *c
 static bool apply_call(struct wr_config *config, const struct wr_config_call *call, struct wr_error *error)
 {
     struct wr_config_call applied = *call;
-    if (is_same(call->type, "inherit")) {
-        wr_error_set(error, WEIR_ERR_CONFIG,
-                     "the handler type must not be \"inherit\": in a route, that is the parent's route");
-        return false;
-    }
+    if (is_same(call->type, "inherit"))
+        return wr_error_refuse(
+            error, WEIR_ERR_CONFIG,
+            "the handler type must not be \"inherit\": in a route, that is the parent's route");
     if (call->type && !add_handler(config, call, &applied.handler, error))
         return false;
     struct wr_config_route route = {.group = call->group, .count = 1, .items = &applied.handler};
     return (wr_config_add_call(config, &applied) && (!call->type || wr_config_add_route(config, &route))) ||
-           fail_memory(error);
+           wr_error_no_memory(error, NULL);
 }
 
 static struct wr_config *with_call(struct wr_config *config, const struct wr_config_call *call,
@@ -152,7 +146,7 @@ static struct wr_config *with_call(struct wr_config *config, const struct wr_con
     struct wr_config *copy = wr_config_make_edited(config);
     bool done = copy && copy_without(copy, config, call->group);
     if (!done)
-        fail_memory(error);
+        wr_error_no_memory(error, NULL);
     if (done && apply_call(copy, call, error))
         return copy;
     wr_config_drop(copy);

@@ -22,9 +22,8 @@ static bool refuse_second(const struct definitions *all, const struct wr_node *n
                           const struct wr_node *first)
 {
     char place[WR_NODE_PLACE_ROOM];
-    wr_node_key_error(node, all->error, "defined twice; also at %s",
-                      wr_node_show_place(first, place, sizeof place));
-    return false;
+    return wr_node_key_error(node, all->error, "defined twice; also at %s",
+                             wr_node_show_place(first, place, sizeof place));
 }
 
 static bool add_definition(struct definitions *all, const struct wr_node *node, const char *section,

@@ -113,19 +113,13 @@ static bool check_perms(const char *path, const struct stat *status, struct wr_e
 static bool check_file(int fd, const char *path, size_t *size, struct wr_error *error)
 {
     struct stat status;
-    if (fstat(fd, &status) != 0) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_system_text(errno));
-        return false;
-    }
-    if (!S_ISREG(status.st_mode)) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s: not a regular file", path);
-        return false;
-    }
-    if (status.st_size > WR_JSON_BYTES_MAX) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %lld bytes; at most 16 MiB are allowed", path,
-                     (long long)status.st_size);
-        return false;
-    }
+    if (fstat(fd, &status) != 0)
+        return wr_error_refuse(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_system_text(errno));
+    if (!S_ISREG(status.st_mode))
+        return wr_error_refuse(error, WEIR_ERR_CONFIG, "%s: not a regular file", path);
+    if (status.st_size > WR_JSON_BYTES_MAX)
+        return wr_error_refuse(error, WEIR_ERR_CONFIG, "%s: %lld bytes; at most 16 MiB are allowed", path,
+                               (long long)status.st_size);
     *size = (size_t)status.st_size;
     return check_perms(path, &status, error);
 }
@@ -163,7 +157,7 @@ char *wr_document_load(const char *path, size_t *length, struct wr_error *error)
         wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_system_text(errno));
         return NULL;
     }
-    size_t size;
+    size_t size = 0;
     char *text = check_file(fd, path, &size, error) ? read_all(fd, path, size, length, error) : NULL;
     close(fd);
     return text;
@@ -251,8 +245,8 @@ static void put_place(struct wr_buffer *out, const struct wr_node *node)
     put_key(out, node->key);
 }
 
-static int set_error(const struct wr_node *node, size_t offset, struct wr_error *error, const char *format,
-                     va_list arguments)
+static void set_error(const struct wr_node *node, size_t offset, struct wr_error *error, const char *format,
+                      va_list arguments)
 {
     const struct wr_document *document = node->document;
     unsigned line, column;
@@ -268,25 +262,24 @@ static int set_error(const struct wr_node *node, size_t offset, struct wr_error 
     if (error)
         error->place = (uint64_t)document->number << 32 | (uint64_t)(node - document->root);
     wr_buffer_fini(&place);
-    return WEIR_ERR_CONFIG;
 }
 
-int wr_node_error(const struct wr_node *node, struct wr_error *error, const char *format, ...)
+bool wr_node_error(const struct wr_node *node, struct wr_error *error, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    int code = set_error(node, node->offset, error, format, arguments);
+    set_error(node, node->offset, error, format, arguments);
     va_end(arguments);
-    return code;
+    return false;
 }
 
-int wr_node_key_error(const struct wr_node *node, struct wr_error *error, const char *format, ...)
+bool wr_node_key_error(const struct wr_node *node, struct wr_error *error, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    int code = set_error(node, node->key_offset, error, format, arguments);
+    set_error(node, node->key_offset, error, format, arguments);
     va_end(arguments);
-    return code;
+    return false;
 }
 
 const char *wr_node_show_place(const struct wr_node *node, char *out, size_t room)
@@ -314,7 +307,6 @@ bool wr_node_check_type(const struct wr_node *node, enum wr_node_type type, stru
     char shown[200];
     if (node->type == type)
         return true;
-    wr_node_error(node, error, "must be %s, got %s", wr_node_type_name(type),
-                  wr_node_show(node, shown, sizeof shown));
-    return false;
+    return wr_node_error(node, error, "must be %s, got %s", wr_node_type_name(type),
+                         wr_node_show(node, shown, sizeof shown));
 }

@@ -62,12 +62,13 @@ size_t wr_node_count(const struct wr_node *node);
 /* A type's name in messages: "a string", "an object". */
 const char *wr_node_type_name(enum wr_node_type type);
 
-/* Sets the error to "NAME:LINE:COLUMN: PLACE: ...", at the value. Returns WEIR_ERR_CONFIG. */
-int wr_node_error(const struct wr_node *node, struct wr_error *error, const char *format, ...)
+/* Sets the error to "NAME:LINE:COLUMN: PLACE: ...", at the value. Returns false, for callers that return
+ * success. */
+bool wr_node_error(const struct wr_node *node, struct wr_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* The same, at the value's key. */
-int wr_node_key_error(const struct wr_node *node, struct wr_error *error, const char *format, ...)
+bool wr_node_key_error(const struct wr_node *node, struct wr_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Room for a place whose path is not cut. */

@@ -119,10 +119,8 @@ static bool put_contents(struct wr_buffer *out, struct wr_buffer *contents, cons
     size_t length = contents->length;
     if (length && contents->data[length - 1] == '\n')
         length--;
-    if (length && (memchr(contents->data, '\0', length) || !wr_utf8_is_valid(contents->data, length, NULL))) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "${file:%s}: must be UTF-8 text without NUL", path);
-        return false;
-    }
+    if (length && (memchr(contents->data, '\0', length) || !wr_utf8_is_valid(contents->data, length, NULL)))
+        return wr_error_refuse(error, WEIR_ERR_CONFIG, "${file:%s}: must be UTF-8 text without NUL", path);
     wr_buffer_put(out, contents->data, length);
     return true;
 }
@@ -130,15 +128,12 @@ static bool put_contents(struct wr_buffer *out, struct wr_buffer *contents, cons
 static bool expand_file(const char *path, struct wr_buffer *out, struct wr_expanded *total,
                         struct wr_error *error)
 {
-    if (++total->files > WR_EXPAND_FILES_MAX) {
-        wr_error_set(error, WEIR_ERR_CONFIG,
-                     "${file:%s}: the configuration reads too many files; at most 10,000 are allowed", path);
-        return false;
-    }
-    if (path[0] != '/') {
-        wr_error_set(error, WEIR_ERR_CONFIG, "${file:%s}: the path must be absolute", path);
-        return false;
-    }
+    if (++total->files > WR_EXPAND_FILES_MAX)
+        return wr_error_refuse(error, WEIR_ERR_CONFIG,
+                               "${file:%s}: the configuration reads too many files; at most 10,000 are allowed",
+                               path);
+    if (path[0] != '/')
+        return wr_error_refuse(error, WEIR_ERR_CONFIG, "${file:%s}: the path must be absolute", path);
     struct wr_buffer contents = {0};
     int fd = wr_fd_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     const char *problem = check_file(fd);
@@ -182,9 +177,8 @@ static bool expand_expression(const struct wr_environment *environment, char *in
 {
     if (strstr(inside, "${")) {
         char shown[SHOWN_ROOM];
-        wr_error_set(error, WEIR_ERR_CONFIG, "a default cannot have a variable in it: %s in braces",
-                     wr_utf8_quote(shown, sizeof shown, inside, strlen(inside)));
-        return false;
+        return wr_error_refuse(error, WEIR_ERR_CONFIG, "a default cannot have a variable in it: %s in braces",
+                               wr_utf8_quote(shown, sizeof shown, inside, strlen(inside)));
     }
     if (strncmp(inside, "file:", 5) == 0)
         return expand_file(inside + 5, out, total, error);
@@ -192,23 +186,19 @@ static bool expand_expression(const struct wr_environment *environment, char *in
     size_t length = separator ? (size_t)(separator - inside) : strlen(inside);
     if (!is_name(inside, length)) {
         char shown[SHOWN_ROOM];
-        wr_error_set(error, WEIR_ERR_CONFIG,
-                     "must be ${NAME}, ${NAME:-default}, ${file:/path} or $$, got %s in braces",
-                     wr_utf8_quote(shown, sizeof shown, inside, strlen(inside)));
-        return false;
+        return wr_error_refuse(error, WEIR_ERR_CONFIG,
+                               "must be ${NAME}, ${NAME:-default}, ${file:/path} or $$, got %s in braces",
+                               wr_utf8_quote(shown, sizeof shown, inside, strlen(inside)));
     }
     if (expand_built_in(inside, length, out))
         return true;
     const char *value = get_entry(environment, inside, length);
-    if (!value && !separator) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "${%s}: the variable is not set; ${%s:-default} sets a default",
-                     inside, inside);
-        return false;
-    }
-    if (value && !wr_utf8_is_valid(value, strlen(value), NULL)) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "${%.*s}: its value is not valid UTF-8", (int)length, inside);
-        return false;
-    }
+    if (!value && !separator)
+        return wr_error_refuse(error, WEIR_ERR_CONFIG,
+                               "${%s}: the variable is not set; ${%s:-default} sets a default", inside, inside);
+    if (value && !wr_utf8_is_valid(value, strlen(value), NULL))
+        return wr_error_refuse(error, WEIR_ERR_CONFIG, "${%.*s}: its value is not valid UTF-8", (int)length,
+                               inside);
     /* as in the shell, the default also replaces an empty value */
     wr_buffer_put_text(out, value && (*value || !separator) ? value : separator + 2);
     return true;
@@ -225,11 +215,9 @@ static bool expand_one(const struct wr_environment *environment, const char **te
         return true;
     }
     const char *end = start[1] == '{' ? strchr(start, '}') : NULL;
-    if (!end) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s; write $$ for a dollar sign, ${NAME} for a variable",
-                     start[1] == '{' ? "unclosed ${" : "unescaped $");
-        return false;
-    }
+    if (!end)
+        return wr_error_refuse(error, WEIR_ERR_CONFIG, "%s; write $$ for a dollar sign, ${NAME} for a variable",
+                               start[1] == '{' ? "unclosed ${" : "unescaped $");
     char *inside = strndup(start + 2, (size_t)(end - start - 2));
     if (!inside) {
         return wr_error_no_memory(error, NULL);
@@ -248,9 +236,8 @@ bool wr_expand_count(struct wr_expanded *total, size_t bytes, struct wr_error *e
         total->bytes += bytes;
         return true;
     }
-    wr_error_set(error, WEIR_ERR_CONFIG,
-                 "with it, the strings of the configuration take more than 16 MiB after expansion");
-    return false;
+    return wr_error_refuse(error, WEIR_ERR_CONFIG,
+                           "with it, the strings of the configuration take more than 16 MiB after expansion");
 }
 
 static bool expand(const struct wr_environment *environment, const char *text, struct wr_buffer *out,

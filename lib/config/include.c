@@ -46,8 +46,7 @@ static bool watch(const struct reader *reader, const char *path)
 static bool refuse(const struct reader *reader, const struct wr_node *item, const char *path,
                    const char *problem)
 {
-    wr_node_error(item, reader->error, "%s: %s", path, problem);
-    return false;
+    return wr_node_error(item, reader->error, "%s: %s", path, problem);
 }
 
 /* The files between the one that includes itself and its second appearance. */

@@ -33,11 +33,6 @@ struct wr_options_table wr_metrics_table(void)
     return WR_OPTIONS_TABLE(rows, struct entry);
 }
 
-static bool fail_memory(struct wr_error *error)
-{
-    return wr_error_no_memory(error, NULL);
-}
-
 /* ---- Buckets --------------------------------------------------------------------------------- */
 
 /* Reads an array of bounds. Returns their number; 0: failed. */
@@ -100,7 +95,7 @@ static bool read_buckets(struct wr_config *config, const struct wr_node *node, s
         return false;
     double *kept = wr_region_alloc(&config->keep, count * sizeof *kept);
     if (!kept)
-        return fail_memory(error);
+        return wr_error_no_memory(error, NULL);
     memcpy(kept, bounds, count * sizeof *kept);
     rule->has_buckets = true;
     rule->meaning.buckets = kept;
@@ -116,8 +111,7 @@ static bool check_text(const struct wr_node *object, const char *key, const char
     struct wr_error problem;
     if (!text || wr_name_check_text(text, longest, key, &problem))
         return true;
-    wr_node_error(wr_node_member(object, key), error, "%s", problem.text);
-    return false;
+    return wr_node_error(wr_node_member(object, key), error, "%s", problem.text);
 }
 
 static bool read_object(struct wr_config *config, const struct wr_node *node, struct wr_metric_rule *rule,
@@ -138,10 +132,8 @@ static bool read_object(struct wr_config *config, const struct wr_node *node, st
     rule->max_series = (uint32_t)entry.max_series;
     if (!buckets)
         return true;
-    if (rule->has_instrument && rule->meaning.instrument != WEIR_HISTOGRAM) {
-        wr_node_key_error(buckets, error, "only a histogram has buckets");
-        return false;
-    }
+    if (rule->has_instrument && rule->meaning.instrument != WEIR_HISTOGRAM)
+        return wr_node_key_error(buckets, error, "only a histogram has buckets");
     return read_buckets(config, buckets, rule, environment, error);
 }
 
@@ -163,14 +155,11 @@ static bool read_instrument(struct wr_config *config, const struct wr_node *node
 static bool check_pattern(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
 {
     struct wr_error problem;
-    if (!wr_name_check(node->key, "name", &problem)) {
-        wr_node_key_error(node, error, "%s", problem.text);
-        return false;
-    }
+    if (!wr_name_check(node->key, "name", &problem))
+        return wr_node_key_error(node, error, "%s", problem.text);
     if (!strchr(node->key, '*') || config->patterns_read++ < WR_CONFIG_PATTERNS_MAX)
         return true;
-    wr_node_key_error(node, error, "too many names with '*'; at most 1,000 are allowed");
-    return false;
+    return wr_node_key_error(node, error, "too many names with '*'; at most 1,000 are allowed");
 }
 
 static bool read_entry(struct wr_config *config, const struct wr_node *node, struct wr_metric_rule *rule,
@@ -186,11 +175,11 @@ static bool read_entry(struct wr_config *config, const struct wr_node *node, str
         return read_instrument(config, node, rule, environment, error);
     if (node->type == WR_NODE_OBJECT)
         return read_object(config, node, rule, environment, error);
-    wr_node_error(node, error,
-                  "must be an instrument (value, counter, gauge, histogram) or an object with \"instrument\", "
-                  "\"unit\", \"help\", \"buckets\", \"max_series\", got %s",
-                  wr_node_show(node, shown, sizeof shown));
-    return false;
+    return wr_node_error(
+        node, error,
+        "must be an instrument (value, counter, gauge, histogram) or an object with \"instrument\", "
+        "\"unit\", \"help\", \"buckets\", \"max_series\", got %s",
+        wr_node_show(node, shown, sizeof shown));
 }
 
 /* ---- The section ----------------------------------------------------------------------------- */
@@ -198,10 +187,8 @@ static bool read_entry(struct wr_config *config, const struct wr_node *node, str
 static bool check_group(const struct wr_node *node, struct wr_error *error)
 {
     struct wr_error problem;
-    if (strcmp(node->key, "*") != 0 && !wr_name_check_group(node->key, &problem)) {
-        wr_node_key_error(node, error, "%s", problem.text);
-        return false;
-    }
+    if (strcmp(node->key, "*") != 0 && !wr_name_check_group(node->key, &problem))
+        return wr_node_key_error(node, error, "%s", problem.text);
     return wr_node_check_type(node, WR_NODE_OBJECT, error);
 }
 
@@ -213,7 +200,7 @@ static bool read_group(struct wr_config *config, const struct wr_node *group,
     for (const struct wr_node *entry = group->first; entry; entry = entry->next) {
         struct wr_metric_rule *rule = wr_config_add_metric(config);
         if (!rule)
-            return fail_memory(error);
+            return wr_error_no_memory(error, NULL);
         if (!wr_problems_go_on(config->problems, read_entry(config, entry, rule, environment, error), error))
             return false;
     }

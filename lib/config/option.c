@@ -181,8 +181,7 @@ size_t wr_option_bytes(const weir_option *row)
 /* Why a text is not a value of the row. The caller puts the value before the message. */
 static bool refuse(struct wr_error *error, const char *format, const char *allowed)
 {
-    wr_error_set(error, WEIR_ERR_CONFIG, format, allowed);
-    return false;
+    return wr_error_refuse(error, WEIR_ERR_CONFIG, format, allowed);
 }
 
 /* A number without its unit is by far the most common mistake, and has a message of its own. */
@@ -193,9 +192,8 @@ static bool refuse_number(struct wr_error *error, const weir_option *row, const 
     if (needs_unit && wr_number_parse_double(text, &number))
         return refuse(error, "has no unit; it must be %s", type_of(row)->hint);
     char nearest[WR_UNITS_NEAREST_ROOM];
-    wr_error_set(error, WEIR_ERR_CONFIG, "is not %s%s", type_of(row)->hint,
-                 needs_unit ? wr_units_suggest(text, row->type == WEIR_OPTION_SIZE, nearest) : "");
-    return false;
+    return wr_error_refuse(error, WEIR_ERR_CONFIG, "is not %s%s", type_of(row)->hint,
+                           needs_unit ? wr_units_suggest(text, row->type == WEIR_OPTION_SIZE, nearest) : "");
 }
 
 static bool set_number(const weir_option *row, const char *text, void *field, struct wr_error *error)

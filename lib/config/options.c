@@ -92,8 +92,7 @@ static bool refuse_type(const struct wr_node *node, const weir_option *row, stru
 {
     char shown[SHOWN_ROOM], words[WR_ERROR_ROOM];
     wr_option_describe_mismatch(row, node->type == WR_NODE_NUMBER, words, sizeof words);
-    wr_node_error(node, error, "%s %s", show_value(row, node, shown, sizeof shown), words);
-    return false;
+    return wr_node_error(node, error, "%s %s", show_value(row, node, shown, sizeof shown), words);
 }
 
 static bool expand(const struct wr_options_fill *fill, const struct wr_node *node, struct wr_buffer *out,
@@ -102,8 +101,7 @@ static bool expand(const struct wr_options_fill *fill, const struct wr_node *nod
     struct wr_error problem = {0};
     if (wr_expand(fill->environment, node->text, out, fill->expanded, &problem) && wr_buffer_text(out))
         return true;
-    wr_node_error(node, error, "%s", problem.code ? problem.text : "out of memory");
-    return false;
+    return wr_node_error(node, error, "%s", problem.code ? problem.text : "out of memory");
 }
 
 /* A string for an option that is not a string is accepted only if something is expanded in it: "${PORT}" may be
@@ -139,8 +137,7 @@ static bool count_item(const struct wr_options_fill *fill, const struct wr_node 
     struct wr_error problem = {0};
     if (wr_expand_count(fill->expanded, sizeof(char *) + (item->key ? strlen(item->key) : 0), &problem))
         return true;
-    wr_node_error(item, error, "%s", problem.text);
-    return false;
+    return wr_node_error(item, error, "%s", problem.text);
 }
 
 /* A string in a list or map, expanded and copied. Returns NULL with the error set. */
@@ -314,9 +311,8 @@ static bool refuse_member(const struct members *m, const struct wr_node *member,
 static bool refuse_dots(const struct members *m, const struct wr_node *member)
 {
     char shown[SHOWN_ROOM];
-    wr_node_key_error(member, m->error, "dots are not allowed in a key; write {%s: {...}}",
-                      wr_utf8_quote(shown, sizeof shown, member->key, strcspn(member->key, ".")));
-    return false;
+    return wr_node_key_error(member, m->error, "dots are not allowed in a key; write {%s: {...}}",
+                             wr_utf8_quote(shown, sizeof shown, member->key, strcspn(member->key, ".")));
 }
 
 static bool set_members(const struct members *m, const struct wr_node *object, const char *prefix);
@@ -338,8 +334,8 @@ static bool set_member(const struct members *m, const struct wr_node *member, co
         return refuse_member(m, member, name);
     if (member->type != WR_NODE_OBJECT) {
         char shown[SHOWN_ROOM];
-        wr_node_error(member, m->error, "%s is not an object", wr_node_show(member, shown, sizeof shown));
-        return false;
+        return wr_node_error(member, m->error, "%s is not an object",
+                             wr_node_show(member, shown, sizeof shown));
     }
     return set_members(m, member, name);
 }
@@ -430,9 +426,9 @@ static bool check_name(const struct wr_options_table *table, const weir_option *
     for (size_t i = 0; (other = wr_options_row(table, i)) != row; i++) {
         if (!is_below(row->name, other->name) && !is_below(other->name, row->name))
             continue;
-        wr_error_set(error, WEIR_ERR_PLUGIN, "option \"%s\": with the option \"%s\" one of them cannot be set",
-                     row->name, other->name);
-        return false;
+        return wr_error_refuse(error, WEIR_ERR_PLUGIN,
+                               "option \"%s\": with the option \"%s\" one of them cannot be set", row->name,
+                               other->name);
     }
     return true;
 }
@@ -446,9 +442,9 @@ static bool check_fields(const struct wr_options_table *table, const weir_option
         if (same || row->offset >= other->offset + wr_option_bytes(other) ||
             other->offset >= row->offset + wr_option_bytes(row))
             continue;
-        wr_error_set(error, WEIR_ERR_PLUGIN, "option \"%s\": its field lies across that of option \"%s\"",
-                     row->name, other->name);
-        return false;
+        return wr_error_refuse(error, WEIR_ERR_PLUGIN,
+                               "option \"%s\": its field lies across that of option \"%s\"", row->name,
+                               other->name);
     }
     return true;
 }
@@ -472,16 +468,14 @@ bool wr_options_check_table(const struct wr_options_table *table, struct wr_erro
 {
     const weir_option *row;
     for (size_t i = 0; (row = wr_options_row(table, i)); i++) {
-        if (i == MOST_ROWS) {
-            wr_error_set(error, WEIR_ERR_PLUGIN, "the option table has no end: no row without a name");
-            return false;
-        }
+        if (i == MOST_ROWS)
+            return wr_error_refuse(error, WEIR_ERR_PLUGIN,
+                                   "the option table has no end: no row without a name");
         if (!check_row(table, row, error))
             return false;
-        if (wr_options_find(table, row->name) != row) {
-            wr_error_set(error, WEIR_ERR_PLUGIN, "option \"%s\": its name is in the table twice", row->name);
-            return false;
-        }
+        if (wr_options_find(table, row->name) != row)
+            return wr_error_refuse(error, WEIR_ERR_PLUGIN, "option \"%s\": its name is in the table twice",
+                                   row->name);
         if (!check_name(table, row, error) || !check_fields(table, row, error))
             return false;
     }

@@ -21,11 +21,6 @@
 
 enum { SHOWN_ROOM = 200 };
 
-static bool fail_memory(struct wr_error *error)
-{
-    return wr_error_no_memory(error, NULL);
-}
-
 static bool go_on(const struct wr_config *config, bool done, struct wr_error *error)
 {
     return wr_problems_go_on(config->problems, done, error);
@@ -40,10 +35,9 @@ static bool check_status(const struct wr_config *config, const struct wr_node *n
     char shown[SHOWN_ROOM];
     if (status[0] == '/' || strcmp(status, "off") == 0 || strcmp(status, "auto") == 0)
         return true;
-    wr_node_error(wr_node_member(node, "status"), error,
-                  "must be off, auto, or the absolute path of a folder, got %s",
-                  wr_utf8_quote(shown, sizeof shown, status, strlen(status)));
-    return false;
+    return wr_node_error(wr_node_member(node, "status"), error,
+                         "must be off, auto, or the absolute path of a folder, got %s",
+                         wr_utf8_quote(shown, sizeof shown, status, strlen(status)));
 }
 
 /* The labels of `own`, and the inherited ones with other keys. false: out of memory. */
@@ -77,11 +71,9 @@ static bool add_labels(struct wr_config *config, const struct wr_node *node, con
     if (!labels)
         return true;
     config->labels = labels;
-    if (!wr_labels_check(&own, &problem)) {
-        wr_node_error(labels, error, "%s", problem.text);
-        return false;
-    }
-    return !inherited->count || merge_labels(config, &own, inherited) || fail_memory(error);
+    if (!wr_labels_check(&own, &problem))
+        return wr_node_error(labels, error, "%s", problem.text);
+    return !inherited->count || merge_labels(config, &own, inherited) || wr_error_no_memory(error, NULL);
 }
 
 static bool check_instance(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
@@ -93,8 +85,7 @@ static bool check_instance(struct wr_config *config, const struct wr_node *node,
     config->instance = instance;
     if (wr_name_check_text(config->settings.instance, WR_NAME_VALUE_LONGEST, "label value", &problem))
         return true;
-    wr_node_error(instance, error, "%s", problem.text);
-    return false;
+    return wr_node_error(instance, error, "%s", problem.text);
 }
 
 static bool read_settings(struct wr_config *config, const struct wr_node *node,
@@ -150,8 +141,7 @@ static bool check_key(const struct wr_node *node, bool is_group, struct wr_error
     if (is_group ? wr_name_check_group(node->key, &problem)
                  : wr_name_check(node->key, "handler name", &problem))
         return true;
-    wr_node_key_error(node, error, "%s", problem.text);
-    return false;
+    return wr_node_key_error(node, error, "%s", problem.text);
 }
 
 /* ---- Handlers -------------------------------------------------------------------------------- */
@@ -189,17 +179,14 @@ static bool read_typed(struct wr_config *config, struct wr_config_handler *handl
     if (!read_string(config, node, "type", handler->environment, &handler->type, error) ||
         !read_string(config, node, "plugin", handler->environment, &handler->plugin, error))
         return false;
-    if (!handler->type) {
-        wr_node_error(node, error, "the option \"type\" is missing: %s", missing);
-        return false;
-    }
+    if (!handler->type)
+        return wr_node_error(node, error, "the option \"type\" is missing: %s", missing);
     if (handler->plugin && handler->plugin[0] != '/') {
         char shown[SHOWN_ROOM];
-        wr_node_error(
+        return wr_node_error(
             wr_node_member(node, "plugin"), error,
             "must be absolute, got %s; without \"plugin\", the plugin folders are searched for the type",
             wr_utf8_quote(shown, sizeof shown, handler->plugin, strlen(handler->plugin)));
-        return false;
     }
     return true;
 }
@@ -209,10 +196,9 @@ static bool read_described(struct wr_config *config, struct wr_config_handler *h
     const struct wr_node *node = handler->node;
     if (!check_key(node, false, error) || !wr_node_check_type(node, WR_NODE_OBJECT, error))
         return false;
-    if (strcmp(node->key, "inherit") == 0) {
-        wr_node_key_error(node, error, "the name is reserved: in a route, \"inherit\" is the parent's route");
-        return false;
-    }
+    if (strcmp(node->key, "inherit") == 0)
+        return wr_node_key_error(node, error,
+                                 "the name is reserved: in a route, \"inherit\" is the parent's route");
     return read_typed(config, handler, "the handler type, like \"file\" or \"console\"", error);
 }
 
@@ -222,16 +208,14 @@ static bool read_handler(struct wr_config *config, const struct wr_node *node,
     struct wr_config_handler handler = {.name = node->key, .node = node, .environment = environment};
     if (strcmp(node->key, "*") == 0)
         return read_defaults(config, node, environment, error);
-    if (config->handler_count == WR_CONFIG_HANDLERS_MAX) {
-        wr_node_key_error(node, error, "too many handlers; at most 10,000 are allowed");
-        return false;
-    }
+    if (config->handler_count == WR_CONFIG_HANDLERS_MAX)
+        return wr_node_key_error(node, error, "too many handlers; at most 10,000 are allowed");
     bool described = read_described(config, &handler, error);
     if (!go_on(config, described, error))
         return false;
     if (!described)
         handler.type = NULL; /* the name is known: a route that has it is no further error */
-    return wr_config_add_handler(config, &handler) || fail_memory(error);
+    return wr_config_add_handler(config, &handler) || wr_error_no_memory(error, NULL);
 }
 
 static bool read_handlers(struct wr_config *config, const struct wr_node *node,
@@ -250,18 +234,14 @@ static bool read_source(struct wr_config *config, const struct wr_node *node,
                         struct wr_environment *environment, struct wr_error *error)
 {
     struct wr_config_handler source = {.name = node->key, .node = node, .environment = environment};
-    if (config->source_count == WR_CONFIG_SOURCES_MAX) {
-        wr_node_key_error(node, error, "too many sources; at most 1,000 are allowed");
-        return false;
-    }
+    if (config->source_count == WR_CONFIG_SOURCES_MAX)
+        return wr_node_key_error(node, error, "too many sources; at most 1,000 are allowed");
     struct wr_error problem;
-    if (!wr_name_check(node->key, "source name", &problem)) {
-        wr_node_key_error(node, error, "%s", problem.text);
-        return false;
-    }
+    if (!wr_name_check(node->key, "source name", &problem))
+        return wr_node_key_error(node, error, "%s", problem.text);
     return wr_node_check_type(node, WR_NODE_OBJECT, error) &&
            read_typed(config, &source, "the source type, like \"fifo\" or \"statsd\"", error) &&
-           (wr_config_add_source(config, &source) || fail_memory(error));
+           (wr_config_add_source(config, &source) || wr_error_no_memory(error, NULL));
 }
 
 static bool read_sources(struct wr_config *config, const struct wr_node *node,
@@ -285,7 +265,7 @@ static const char *expand_item(struct wr_config *config, const struct wr_node *i
     if (!wr_expand(config->environment, item->text, &text, &config->expanded, &problem))
         wr_node_error(item, error, "%s", problem.text);
     else if (!(kept = wr_config_keep_text(config, wr_buffer_text(&text))))
-        fail_memory(error);
+        wr_error_no_memory(error, NULL);
     wr_buffer_fini(&text);
     return kept;
 }
@@ -297,10 +277,8 @@ static bool read_route_name(struct wr_config *config, const struct wr_node *rout
     *name = strchr(item->text, '$') ? expand_item(config, item, error) : item->text;
     if (!*name)
         return false;
-    if (strcmp(*name, "inherit") == 0 && strcmp(route->key, "*") == 0) {
-        wr_node_error(item, error, "must not be \"inherit\": \"*\" has no parent");
-        return false;
-    }
+    if (strcmp(*name, "inherit") == 0 && strcmp(route->key, "*") == 0)
+        return wr_node_error(item, error, "must not be \"inherit\": \"*\" has no parent");
     return true;
 }
 
@@ -308,10 +286,8 @@ static bool read_route_name(struct wr_config *config, const struct wr_node *rout
 static bool add_item(struct wr_config *config, struct wr_config_route *route, const struct wr_node *item,
                      struct wr_transform *transform, struct wr_error *error)
 {
-    if (route->count == WR_CONFIG_ROUTE_MAX) {
-        wr_node_error(item, error, "too many handlers in one route; at most 1,000 are allowed");
-        return false;
-    }
+    if (route->count == WR_CONFIG_ROUTE_MAX)
+        return wr_node_error(item, error, "too many handlers in one route; at most 1,000 are allowed");
     if (!read_route_name(config, route->node, item, &route->items[route->count], error))
         return false;
     route->transforms[route->count] = transform;
@@ -325,30 +301,22 @@ static bool read_to(struct wr_config *config, struct wr_config_route *route, con
 {
     char shown[SHOWN_ROOM];
     const struct wr_node *to = wr_node_member(object, "to");
-    if (!to) {
-        wr_node_error(object, error, "\"to\" is missing: a handler, or an array of handlers");
-        return false;
-    }
+    if (!to)
+        return wr_node_error(object, error, "\"to\" is missing: a handler, or an array of handlers");
     const struct wr_node *item = to->type == WR_NODE_ARRAY ? to->first : to;
-    if (!item) {
-        wr_node_error(to, error, "must name at least one handler");
-        return false;
-    }
+    if (!item)
+        return wr_node_error(to, error, "must name at least one handler");
     for (; item; item = to->type == WR_NODE_ARRAY ? item->next : NULL) {
-        if (item->type != WR_NODE_STRING) {
-            wr_node_error(
+        if (item->type != WR_NODE_STRING)
+            return wr_node_error(
                 item, error,
                 "must be the name of a handler or of an installed handler type, or an array of these, got %s",
                 wr_node_show(item, shown, sizeof shown));
-            return false;
-        }
         if (!add_item(config, route, item, transform, error))
             return false;
-        if (strcmp(route->items[route->count - 1], "inherit") == 0) {
-            wr_node_error(item, error,
-                          "must not be \"inherit\": an object names handlers; \"inherit\" stands beside it");
-            return false;
-        }
+        if (strcmp(route->items[route->count - 1], "inherit") == 0)
+            return wr_node_error(
+                item, error, "must not be \"inherit\": an object names handlers; \"inherit\" stands beside it");
     }
     return true;
 }
@@ -363,11 +331,11 @@ static bool read_route_item(struct wr_config *config, struct wr_config_route *ro
     if (item->type == WR_NODE_OBJECT)
         return go_on(config, wr_transform_read(config, item, &transform, error), error) &&
                read_to(config, route, item, transform, error);
-    wr_node_error(item, error,
-                  "must be the name of a handler or of an installed handler type, \"inherit\", an object with "
-                  "\"to\", or an array of these, got %s",
-                  wr_node_show(item, shown, sizeof shown));
-    return false;
+    return wr_node_error(
+        item, error,
+        "must be the name of a handler or of an installed handler type, \"inherit\", an object with "
+        "\"to\", or an array of these, got %s",
+        wr_node_show(item, shown, sizeof shown));
 }
 
 /* A handler gets a value at most once from a route, so an object must name handlers that nothing else names. */
@@ -383,7 +351,7 @@ static bool check_repeated(const struct wr_config_route *route, struct wr_error 
                           route->items[i]);
             valid = false;
         } else if (!wr_name_index_add(&names, route->items[i], i)) {
-            valid = fail_memory(error);
+            valid = wr_error_no_memory(error, NULL);
         }
     }
     wr_name_index_fini(&names);
@@ -409,7 +377,7 @@ static bool read_items(struct wr_config *config, struct wr_config_route *route, 
         route->transforms = NULL;
     else if (!check_repeated(route, error))
         return false;
-    return wr_config_add_route(config, route) || fail_memory(error);
+    return wr_config_add_route(config, route) || wr_error_no_memory(error, NULL);
 }
 
 static bool read_route(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
@@ -419,10 +387,8 @@ static bool read_route(struct wr_config *config, const struct wr_node *node, str
     struct wr_transform *transforms[WR_CONFIG_ROUTE_MAX];
     if (strcmp(node->key, "*") != 0 && !check_key(node, true, error))
         return false;
-    if (config->route_count == WR_CONFIG_GROUPS_MAX) {
-        wr_node_key_error(node, error, "too many groups; at most 100,000 are allowed");
-        return false;
-    }
+    if (config->route_count == WR_CONFIG_GROUPS_MAX)
+        return wr_node_key_error(node, error, "too many groups; at most 100,000 are allowed");
     struct wr_config_route route = {
         .group = node->key, .items = items, .nodes = nodes, .transforms = transforms, .node = node};
     return read_items(config, &route, error);
@@ -500,7 +466,8 @@ static bool read_documents(struct wr_config *config, struct wr_environment *envi
     for (size_t i = 0; i < config->document_count; i++)
         if (!go_on(config, read_root(config, config->documents[i]->root, environment, error), error))
             return false;
-    return wr_problems_any(config->problems) || wr_metric_rules_index(&config->metrics) || fail_memory(error);
+    return wr_problems_any(config->problems) || wr_metric_rules_index(&config->metrics) ||
+           wr_error_no_memory(error, NULL);
 }
 
 /* Without all files, what is missing in one of them would be reported of others. */
@@ -528,7 +495,7 @@ static struct wr_config *parse_document(struct wr_document *document, struct wr_
     struct wr_config *config = environment ? wr_config_make(environment, error) : NULL;
     if (!config) {
         if (!environment)
-            fail_memory(error);
+            wr_error_no_memory(error, NULL);
         wr_document_drop(document);
         wr_environment_drop(environment);
         return NULL;
@@ -560,7 +527,7 @@ static struct wr_config *parse_file(const char *path, struct wr_environment *env
     struct wr_config *config = document ? parse_document(document, environment, wanted, error) : NULL;
     if (!config || set_path(config, path, mark))
         return config;
-    fail_memory(error);
+    wr_error_no_memory(error, NULL);
     wr_config_drop(config);
     return NULL;
 }

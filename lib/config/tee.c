@@ -34,23 +34,20 @@ static bool check_tee(const struct wr_config *tee, struct wr_error *error)
             case WR_SECTION_SETTINGS:
             case WR_SECTION_METRICS:
             case WR_SECTION_SOURCES:
-                wr_node_key_error(node, error,
-                                  "not allowed in a tee, which only adds handlers to the program's; allowed: "
-                                  "$schema, include, handlers, groups");
-                return false;
+                return wr_node_key_error(
+                    node, error,
+                    "not allowed in a tee, which only adds handlers to the program's; allowed: "
+                    "$schema, include, handlers, groups");
             default: break;
             }
     for (size_t i = 0; i < tee->handler_count; i++)
-        if (strlen(tee->handlers[i].name) > NAME_LONGEST) {
-            wr_node_key_error(tee->handlers[i].node, error,
-                              "the names of a tee's handlers have at most %d bytes", NAME_LONGEST);
-            return false;
-        }
+        if (strlen(tee->handlers[i].name) > NAME_LONGEST)
+            return wr_node_key_error(tee->handlers[i].node, error,
+                                     "the names of a tee's handlers have at most %d bytes", NAME_LONGEST);
     if (tee->route_count)
         return true;
-    wr_error_set(error, WEIR_ERR_CONFIG,
-                 "WEIR_TEE: \"groups\" is missing or empty: nothing would be routed to the tee");
-    return false;
+    return wr_error_refuse(error, WEIR_ERR_CONFIG,
+                           "WEIR_TEE: \"groups\" is missing or empty: nothing would be routed to the tee");
 }
 
 struct wr_config *wr_tee_read(struct wr_error *error)
@@ -187,10 +184,9 @@ static bool check_names(const struct adder *adder)
             const char *name = tee->routes[i].items[j];
             if (!wr_config_find_handler(adder->config, name) || wr_config_find_handler(tee, name))
                 continue;
-            wr_error_set(
+            return wr_error_refuse(
                 adder->error, WEIR_ERR_CONFIG,
                 "the handler type \"%s\" in a route of the tee is the name of a handler of the program", name);
-            return false;
         }
     return true;
 }
@@ -204,11 +200,10 @@ static bool add_handlers(const struct adder *adder)
         struct wr_config_handler handler = adder->tee->handlers[i];
         handler.home = adder->tee;
         handler.name = name_in_result(adder, handler.name);
-        if (handler.name && wr_config_find_handler(adder->config, handler.name)) {
-            wr_error_set(adder->error, WEIR_ERR_CONFIG,
-                         "a handler of the program's configuration is named \"%s\" too", handler.name);
-            return false;
-        }
+        if (handler.name && wr_config_find_handler(adder->config, handler.name))
+            return wr_error_refuse(adder->error, WEIR_ERR_CONFIG,
+                                   "a handler of the program's configuration is named \"%s\" too",
+                                   handler.name);
         if (!handler.name || !wr_config_add_handler(adder->result, &handler))
             return fail_memory(adder);
     }

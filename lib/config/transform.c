@@ -32,11 +32,6 @@ struct wr_options_table wr_transform_table(void)
     return WR_OPTIONS_TABLE(rows, struct wr_transform);
 }
 
-static bool fail_memory(struct wr_error *error)
-{
-    return wr_error_no_memory(error, NULL);
-}
-
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
 static const struct wr_node *item_of(const struct wr_node *list, size_t number)
@@ -52,15 +47,12 @@ static bool check_list(const struct wr_node *object, const char *key, const weir
 {
     const struct wr_node *node = wr_node_member(object, key);
     struct wr_error problem;
-    if (list->count > LIST_MAX) {
-        wr_node_error(node, error, "%zu items; at most %d are allowed", list->count, LIST_MAX);
-        return false;
-    }
+    if (list->count > LIST_MAX)
+        return wr_node_error(node, error, "%zu items; at most %d are allowed", list->count, LIST_MAX);
     for (size_t i = 0; i < list->count; i++) {
         if (wr_name_check(list->items[i], what, &problem))
             continue;
-        wr_node_error(item_of(node, i), error, "%s", problem.text);
-        return false;
+        return wr_node_error(item_of(node, i), error, "%s", problem.text);
     }
     return true;
 }
@@ -78,10 +70,9 @@ static bool check_only(const struct wr_node *object, const weir_list *only, stru
     const struct wr_node *node = wr_node_member(object, "only");
     if (!node || only->count)
         return true;
-    wr_node_error(
+    return wr_node_error(
         node, error,
         "must not be empty, as no value would pass; to send none, leave the handler out of the route");
-    return false;
 }
 
 /* ---- Labels ---------------------------------------------------------------------------------- */
@@ -100,10 +91,9 @@ static bool check_kept(const struct wr_node *object, const struct wr_transform *
         const char *key = transform->labels.items[i].key;
         if (keeps_label(transform, key))
             continue;
-        wr_node_key_error(wr_node_member(labels, key), error,
-                          transform->keeps ? "removed again, as \"keep_labels\" does not name it"
-                                           : "removed again, as \"drop_labels\" names it");
-        return false;
+        return wr_node_key_error(wr_node_member(labels, key), error,
+                                 transform->keeps ? "removed again, as \"keep_labels\" does not name it"
+                                                  : "removed again, as \"drop_labels\" names it");
     }
     return true;
 }
@@ -113,10 +103,8 @@ static bool check_labels(const struct wr_node *object, const struct wr_transform
 {
     struct wr_error problem = {0};
     const struct wr_node *drop = wr_node_member(object, "drop_labels");
-    if (drop && transform->keeps) {
-        wr_node_key_error(drop, error, "only one of \"keep_labels\" and \"drop_labels\" is allowed");
-        return false;
-    }
+    if (drop && transform->keeps)
+        return wr_node_key_error(drop, error, "only one of \"keep_labels\" and \"drop_labels\" is allowed");
     if (!check_list(object, "keep_labels", &transform->keep_labels, "label key", error) ||
         !check_list(object, "drop_labels", &transform->drop_labels, "label key", error))
         return false;
@@ -124,10 +112,8 @@ static bool check_labels(const struct wr_node *object, const struct wr_transform
     if (valid && transform->labels.count > WR_TRANSFORM_LABELS_MAX)
         wr_error_set(&problem, WEIR_ERR_NAME, "%zu labels; at most %d are allowed", transform->labels.count,
                      WR_TRANSFORM_LABELS_MAX);
-    if (problem.code) {
-        wr_node_error(wr_node_member(object, "labels"), error, "%s", problem.text);
-        return false;
-    }
+    if (problem.code)
+        return wr_node_error(wr_node_member(object, "labels"), error, "%s", problem.text);
     return check_kept(object, transform, error);
 }
 
@@ -163,24 +149,18 @@ static bool check_pair(const struct wr_node *node, const struct wr_transform_nam
 {
     struct wr_error problem;
     char shown[SHOWN_ROOM];
-    if (!wr_name_check(pair->from, "name", &problem)) {
-        wr_node_key_error(node, error, "%s", problem.text);
-        return false;
-    }
-    if (!wr_name_check(pair->to, "name", &problem)) {
-        wr_node_error(node, error, "%s", problem.text);
-        return false;
-    }
+    if (!wr_name_check(pair->from, "name", &problem))
+        return wr_node_key_error(node, error, "%s", problem.text);
+    if (!wr_name_check(pair->to, "name", &problem))
+        return wr_node_error(node, error, "%s", problem.text);
     size_t from = count_stars(pair->from), to = count_stars(pair->to);
-    if (from > 1) {
-        wr_node_key_error(node, error, "at most one '*' is allowed here");
-        return false;
-    }
+    if (from > 1)
+        return wr_node_key_error(node, error, "at most one '*' is allowed here");
     if (to <= from)
         return true;
-    wr_node_error(node, error, "%s has more '*' than the name that it replaces; %s",
-                  wr_node_show(node, shown, sizeof shown), from ? "one is allowed" : "none is allowed here");
-    return false;
+    return wr_node_error(node, error, "%s has more '*' than the name that it replaces; %s",
+                         wr_node_show(node, shown, sizeof shown),
+                         from ? "one is allowed" : "none is allowed here");
 }
 
 /* Names before patterns, then the one with the most characters. Equal ones match the same names only if they
@@ -216,13 +196,11 @@ static bool read_rename(struct wr_config *config, const struct wr_node *object, 
     if (!wr_node_check_type(rename, WR_NODE_OBJECT, error))
         return false;
     size_t count = wr_node_count(rename);
-    if (count > LIST_MAX) {
-        wr_node_error(rename, error, "%zu names; at most %d are allowed", count, LIST_MAX);
-        return false;
-    }
+    if (count > LIST_MAX)
+        return wr_node_error(rename, error, "%zu names; at most %d are allowed", count, LIST_MAX);
     transform->rename = wr_region_alloc(&config->keep, (count + 1) * sizeof *transform->rename);
     if (!transform->rename)
-        return fail_memory(error);
+        return wr_error_no_memory(error, NULL);
     for (const struct wr_node *node = rename->first; node; node = node->next)
         if (!wr_problems_go_on(config->problems,
                                read_pair(config, node, &transform->rename[transform->rename_count++], error),
@@ -294,9 +272,9 @@ static bool check_sample(const struct wr_node *object, double sample, struct wr_
     const struct wr_node *node = wr_node_member(object, "sample");
     if (sample > 0)
         return true;
-    wr_node_error(node, error, "must be above 0 and at most 1, got %s; to send none, leave the handler out",
-                  wr_node_show(node, shown, sizeof shown));
-    return false;
+    return wr_node_error(node, error,
+                         "must be above 0 and at most 1, got %s; to send none, leave the handler out",
+                         wr_node_show(node, shown, sizeof shown));
 }
 
 static bool changes_something(const struct wr_transform *transform)
@@ -329,7 +307,7 @@ bool wr_transform_read(struct wr_config *config, const struct wr_node *node, str
     struct wr_transform *read = wr_region_alloc(&config->keep, sizeof *read);
     *transform = NULL;
     if (!read)
-        return fail_memory(error);
+        return wr_error_no_memory(error, NULL);
     if (!read_members(config, node, read, error))
         return false;
     if (!changes_something(read))

@@ -15,10 +15,8 @@ bool wr_unknown_keys_add(struct wr_unknown_keys *keys, const struct wr_node *nod
                          const char *hint, struct wr_error *error)
 {
     struct wr_error message;
-    if (keys->count + keys->more == WR_UNKNOWN_KEYS_MAX) {
-        wr_node_key_error(node, error, "%s; at most 1,000 unknown keys are ignored", what);
-        return false;
-    }
+    if (keys->count + keys->more == WR_UNKNOWN_KEYS_MAX)
+        return wr_node_key_error(node, error, "%s; at most 1,000 unknown keys are ignored", what);
     const char *text = NULL;
     if (keys->count < WR_UNKNOWN_KEYS_SHOWN) {
         wr_node_key_error(node, &message, "%s, ignored%s", what, hint);

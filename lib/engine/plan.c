@@ -25,11 +25,6 @@ struct planner {
     struct wr_expanded expanded;
 };
 
-static bool fail_memory(struct wr_error *error)
-{
-    return wr_error_no_memory(error, NULL);
-}
-
 static bool go_on(const struct planner *p, bool done)
 {
     return wr_problems_go_on(p->plan->config->problems, done, p->error);
@@ -60,7 +55,7 @@ static bool add_handler(struct planner *p, const char *name, struct wr_type *typ
                         const struct wr_plan_item *item)
 {
     if (!wr_name_index_add(&p->plan->names, name, p->plan->count))
-        return fail_memory(p->error);
+        return wr_error_no_memory(p->error, NULL);
     p->plan->handlers[p->plan->count++] = (struct wr_plan_handler){
         .name = name,
         .type = type,
@@ -96,7 +91,7 @@ static bool is_optional(struct planner *p, const struct wr_config_handler *handl
 /* Routes may name it. */
 static bool hide(struct planner *p, const char *name)
 {
-    return wr_name_index_add(&p->skipped, name, 0) || fail_memory(p->error);
+    return wr_name_index_add(&p->skipped, name, 0) || wr_error_no_memory(p->error, NULL);
 }
 
 static bool skip(struct planner *p, const struct wr_config_handler *handler, const struct wr_error *problem)
@@ -104,7 +99,7 @@ static bool skip(struct planner *p, const struct wr_config_handler *handler, con
     struct wr_plan *plan = p->plan;
     const char *reason = wr_region_text(&plan->keep, problem->text, strlen(problem->text));
     if (!reason)
-        return fail_memory(p->error);
+        return wr_error_no_memory(p->error, NULL);
     plan->skipped[plan->skipped_count++] = (struct wr_plan_skipped){handler->name, reason, handler->document};
     return hide(p, handler->name);
 }
@@ -178,7 +173,7 @@ static bool index_routes(struct planner *p)
     for (size_t i = 0; i < config->route_count; i++)
         for (size_t j = 0; j < config->routes[i].count; j++)
             if (!wr_name_index_add(&p->routed, config->routes[i].items[j], 0))
-                return fail_memory(p->error);
+                return wr_error_no_memory(p->error, NULL);
     return true;
 }
 
@@ -191,7 +186,7 @@ static bool add_handlers(struct planner *p)
     p->plan->handlers = calloc(count_max + 1, sizeof *p->plan->handlers);
     p->plan->skipped = wr_region_alloc(&p->plan->keep, (config->handler_count + 1) * sizeof *p->plan->skipped);
     if (!p->plan->handlers || !p->plan->skipped)
-        return fail_memory(p->error);
+        return wr_error_no_memory(p->error, NULL);
     if (!index_routes(p))
         return false;
     for (size_t i = 0; i < config->handler_count; i++)
@@ -216,10 +211,10 @@ static bool index_lanes(struct planner *p)
     count = 0;
     for (lane = p->site->lanes; lane && p->lane_list; lane = wr_lane_next(lane)) {
         if (!wr_name_index_add(&p->lanes, wr_lane_name(lane), count))
-            return fail_memory(p->error);
+            return wr_error_no_memory(p->error, NULL);
         p->lane_list[count++] = lane;
     }
-    return p->lane_list || fail_memory(p->error);
+    return p->lane_list || wr_error_no_memory(p->error, NULL);
 }
 
 static bool find_or_make_lane(struct planner *p, struct wr_plan_handler *handler)
@@ -231,7 +226,7 @@ static bool find_or_make_lane(struct planner *p, struct wr_plan_handler *handler
     }
     handler->lane = wr_lane_new(handler->name, p->site->log, p->site->wakeup, p->site->deferred_log);
     handler->new_lane = true;
-    return handler->lane || fail_memory(p->error);
+    return handler->lane || wr_error_no_memory(p->error, NULL);
 }
 
 static bool create(struct planner *p, struct wr_plan_handler *handler)
@@ -372,9 +367,8 @@ static bool expand_instance(struct planner *p, struct wr_buffer *value)
         wr_buffer_text(value))
         return true;
     if (!problem.code)
-        return fail_memory(p->error);
-    wr_error_set(p->error, problem.code, "settings.instance: %s", problem.text);
-    return false;
+        return wr_error_no_memory(p->error, NULL);
+    return wr_error_refuse(p->error, problem.code, "settings.instance: %s", problem.text);
 }
 
 static bool add_instance(struct planner *p, const char *value)
@@ -383,7 +377,7 @@ static bool add_instance(struct planner *p, const char *value)
     weir_map all = {labels->count + 1, NULL};
     weir_label *items = calloc(all.count, sizeof *items);
     if (!items)
-        return fail_memory(p->error);
+        return wr_error_no_memory(p->error, NULL);
     if (labels->count)
         memcpy(items, labels->items, labels->count * sizeof *items);
     items[labels->count] = (weir_label){"instance", value};
@@ -409,7 +403,7 @@ static bool make_summer(struct planner *p, const struct wr_plan_handler *handler
         return true;
     struct wr_summer *summer = wr_summer_new(p->site->registry);
     if (!summer)
-        return fail_memory(p->error);
+        return wr_error_no_memory(p->error, NULL);
     if (wr_lane_set_summer(handler->lane, summer) != summer)
         wr_summer_free(summer);
     return true;
@@ -446,7 +440,7 @@ struct wr_plan *wr_plan_new(struct wr_config *config, const struct wr_plan_site 
 {
     struct wr_plan *plan = calloc(1, sizeof *plan);
     if (!plan) {
-        fail_memory(error);
+        wr_error_no_memory(error, NULL);
         return NULL;
     }
     wr_config_hold(config);

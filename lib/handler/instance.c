@@ -39,8 +39,7 @@ static bool refuse_with_aggregate(const struct wr_prepare_options *from, const c
     const struct wr_node *at = from->given->node ? wr_node_member(from->given->node, option) : NULL;
     if (!at)
         return true;
-    wr_node_error(at, from->error, "%s cannot be used together with \"aggregate\": %s", option, why);
-    return false;
+    return wr_node_error(at, from->error, "%s cannot be used together with \"aggregate\": %s", option, why);
 }
 
 static bool refuse_option(const struct wr_prepare_options *from, const char *option,
@@ -74,10 +73,8 @@ static bool check_aggregate(struct wr_instance *instance, const struct wr_prepar
     if (!common_options->aggregate_ns)
         return true;
     const struct wr_node *at = wr_prepare_find(from, "aggregate");
-    if (at && common_options->aggregate_ns < SHORTEST_MS * WR_NS_PER_MS) {
-        wr_node_error(at, from->error, "aggregate must be 0s or at least %d ms", SHORTEST_MS);
-        return false;
-    }
+    if (at && common_options->aggregate_ns < SHORTEST_MS * WR_NS_PER_MS)
+        return wr_node_error(at, from->error, "aggregate must be 0s or at least %d ms", SHORTEST_MS);
     return (common_options->delivery == 0 ||
             refuse_with_aggregate(from, "delivery", "no call can wait for the end of an interval")) &&
            refuse_with_aggregate(from, "overflow",
@@ -112,11 +109,10 @@ static bool check_levels(const struct wr_prepare_options *from, const char *cons
         if (!format)
             continue;
         char shown[SHOWN_ROOM];
-        wr_node_key_error(
+        return wr_node_key_error(
             member, from->error,
             "not an option of the handler; it belongs in the format: \"format\": {\"type\": \"%s\", %s: ...}",
             format, wr_utf8_quote(shown, sizeof shown, member->key, strlen(member->key)));
-        return false;
     }
     return true;
 }
@@ -196,9 +192,8 @@ static bool check_shape(const struct wr_instance *instance, const struct wr_node
     const struct wr_format *format = instance->format;
     if (instance->type->is.formats & format->shape)
         return true;
-    wr_node_error(node, error, "the format \"%s\" makes %s, which the handler type \"%s\" cannot write",
-                  format->name, wr_encoder_shape_name(format->shape), instance->type->is.name);
-    return false;
+    return wr_node_error(node, error, "the format \"%s\" makes %s, which the handler type \"%s\" cannot write",
+                         format->name, wr_encoder_shape_name(format->shape), instance->type->is.name);
 }
 
 static bool find_format(struct wr_instance *instance, const struct wr_node *name,
@@ -254,20 +249,17 @@ static bool set_format(struct wr_instance *instance, const struct wr_prepare_opt
     if (!type->is.formats) {
         if (!own)
             return true;
-        wr_node_key_error(own, from->error, "the handler type \"%s\" writes no format", type->is.name);
-        return false;
+        return wr_node_key_error(own, from->error, "the handler type \"%s\" writes no format", type->is.name);
     }
     if (own)
         return choose_format(instance, own, from);
     if (common)
         return choose_common_format(instance, common, from);
     instance->format = wr_format_find(wr_instance_default_format(type));
-    if (!instance->format) {
-        wr_error_set(from->error, WEIR_ERR_PLUGIN,
-                     "handler type \"%s\": its default format \"%s\" does not exist", type->is.name,
-                     wr_instance_default_format(type));
-        return false;
-    }
+    if (!instance->format)
+        return wr_error_refuse(from->error, WEIR_ERR_PLUGIN,
+                               "handler type \"%s\": its default format \"%s\" does not exist", type->is.name,
+                               wr_instance_default_format(type));
     return set_format_options(instance, NULL, from);
 }
 

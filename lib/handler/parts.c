@@ -24,10 +24,9 @@ enum { NAME_ROOM = 256 + WR_PERCENTILE_SUFFIX };
 
 static bool refuse(struct wr_error *error, const char *text)
 {
-    wr_error_set(error, WEIR_ERR_CONFIG,
-                 "percentiles: must be at most %d numbers above 0 and below 100, got \"%s\"", WR_PERCENTILES,
-                 text);
-    return false;
+    return wr_error_refuse(error, WEIR_ERR_CONFIG,
+                           "percentiles: must be at most %d numbers above 0 and below 100, got \"%s\"",
+                           WR_PERCENTILES, text);
 }
 
 bool wr_percentiles_read(struct wr_percentiles *percentiles, const weir_list *texts, struct wr_error *error)
@@ -71,11 +70,9 @@ bool wr_parts_read_left_out(uint32_t *left_out, const weir_list *wanted, struct 
     *left_out = WR_PART_MIN | WR_PART_MAX | WR_PART_LAST;
     for (size_t i = 0; i < wanted->count; i++) {
         uint32_t part = find_part(wanted->items[i]);
-        if (!part) {
-            wr_error_set(error, WEIR_ERR_CONFIG, "parts: must be of min, max and last, got \"%s\"",
-                         wanted->items[i]);
-            return false;
-        }
+        if (!part)
+            return wr_error_refuse(error, WEIR_ERR_CONFIG, "parts: must be of min, max and last, got \"%s\"",
+                                   wanted->items[i]);
         *left_out &= ~part;
     }
     return true;

@@ -56,23 +56,19 @@ static bool check_head(const struct wr_plugins_kind *kind, const void *given, co
 {
     const weir_handler_type *type = given; /* or a source type */
     /* nothing but size and abi may be read before the numbers are known to be equal */
-    if (type->abi != kind->abi) {
-        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: made for %s %u, but this weir has %s %u", where, kind->number,
-                     type->abi, kind->number, kind->abi);
-        return false;
-    }
-    if (type->size < kind->least) {
-        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: its %s is %zu bytes long; at least %zu are needed", where,
-                     kind->noun, type->size, kind->least);
-        return false;
-    }
+    if (type->abi != kind->abi)
+        return wr_error_refuse(error, WEIR_ERR_PLUGIN, "%s: made for %s %u, but this weir has %s %u", where,
+                               kind->number, type->abi, kind->number, kind->abi);
+    if (type->size < kind->least)
+        return wr_error_refuse(error, WEIR_ERR_PLUGIN, "%s: its %s is %zu bytes long; at least %zu are needed",
+                               where, kind->noun, type->size, kind->least);
     if (!type->name || !wr_plugins_is_type_name(type->name)) {
         char shown[SHOWN_ROOM];
-        wr_error_set(error, WEIR_ERR_PLUGIN,
-                     "%s: %s is not a type's name; allowed: a-z, then a-z, 0-9 and _, at most %d", where,
-                     type->name ? wr_utf8_quote(shown, sizeof shown, type->name, strlen(type->name)) : "NULL",
-                     NAME_LONGEST);
-        return false;
+        return wr_error_refuse(
+            error, WEIR_ERR_PLUGIN,
+            "%s: %s is not a type's name; allowed: a-z, then a-z, 0-9 and _, at most %d", where,
+            type->name ? wr_utf8_quote(shown, sizeof shown, type->name, strlen(type->name)) : "NULL",
+            NAME_LONGEST);
     }
     return true;
 }
@@ -599,9 +595,9 @@ static bool check_name(struct wr_plugins *plugins, const struct wr_plugins_kind 
         return true;
     if (is_searched)
         put_nearest(plugins, kind, name, nearest, sizeof nearest);
-    wr_error_set(error, WEIR_ERR_PLUGIN, "%s is not a type's name; allowed: a-z, then a-z, 0-9 and _%s",
-                 wr_utf8_quote(shown, sizeof shown, name, strlen(name)), nearest);
-    return false;
+    return wr_error_refuse(error, WEIR_ERR_PLUGIN,
+                           "%s is not a type's name; allowed: a-z, then a-z, 0-9 and _%s",
+                           wr_utf8_quote(shown, sizeof shown, name, strlen(name)), nearest);
 }
 
 char *wr_plugins_locate(struct wr_plugins *plugins, const struct wr_plugins_kind *kind, const char *name,

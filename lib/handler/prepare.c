@@ -83,7 +83,8 @@ bool wr_prepare_commons(const struct wr_prepare_options *options)
     fills[0].unknown = NULL; /* reported when the configuration was read */
     if (!unused)
         return wr_error_no_memory(options->error, NULL);
-    return wr_options_set_defaults(&fills[2], options->error) && set_type_defaults(options, &fills[is_source ? 0 : 2]) &&
+    return wr_options_set_defaults(&fills[2], options->error) &&
+           set_type_defaults(options, &fills[is_source ? 0 : 2]) &&
            (!node || wr_options_set_members(fills, 2, others, node, options->error));
 }
 

@@ -69,23 +69,18 @@ struct shown {
 static bool check(const struct shown *shown, const struct stat *status, int code, struct wr_error *error)
 {
     unsigned mode = status->st_mode & 07777u;
-    if (status->st_uid != 0 && status->st_uid != geteuid()) {
-        wr_error_set(error, code, "%s: refused: another user (%u) owns %s%s; chown or WEIR_TRUST helps",
-                     shown->path, (unsigned)status->st_uid, shown->what, shown->above);
-        return false;
-    }
+    if (status->st_uid != 0 && status->st_uid != geteuid())
+        return wr_error_refuse(error, code,
+                               "%s: refused: another user (%u) owns %s%s; chown or WEIR_TRUST helps",
+                               shown->path, (unsigned)status->st_uid, shown->what, shown->above);
     bool is_sticky = *shown->or_sticky && (status->st_mode & S_ISVTX);
-    if ((status->st_mode & S_IWOTH) && !is_sticky) {
-        wr_error_set(error, code, "%s: refused: others may write %s%s (mode %04o); chmod o-w%s helps",
-                     shown->path, shown->what, shown->above, mode, shown->or_sticky);
-        return false;
-    }
-    if ((status->st_mode & S_IWGRP) && !is_own_group(status->st_gid) && !is_sticky) {
-        wr_error_set(error, code,
-                     "%s: refused: a foreign group may write %s%s (mode %04o, group %u); chmod g-w%s helps",
-                     shown->path, shown->what, shown->above, mode, (unsigned)status->st_gid, shown->or_sticky);
-        return false;
-    }
+    if ((status->st_mode & S_IWOTH) && !is_sticky)
+        return wr_error_refuse(error, code, "%s: refused: others may write %s%s (mode %04o); chmod o-w%s helps",
+                               shown->path, shown->what, shown->above, mode, shown->or_sticky);
+    if ((status->st_mode & S_IWGRP) && !is_own_group(status->st_gid) && !is_sticky)
+        return wr_error_refuse(
+            error, code, "%s: refused: a foreign group may write %s%s (mode %04o, group %u); chmod g-w%s helps",
+            shown->path, shown->what, shown->above, mode, (unsigned)status->st_gid, shown->or_sticky);
     return true;
 }
 
@@ -99,8 +94,7 @@ bool wr_file_perms_check_status(const char *path, const struct stat *status, int
 
 static bool fail_system(const char *path, int code, struct wr_error *error)
 {
-    wr_error_set(error, code, "%s: %s", path, wr_error_system_text(errno));
-    return false;
+    return wr_error_refuse(error, code, "%s: %s", path, wr_error_system_text(errno));
 }
 
 /* above: the resolved path; it is cut to each of the folders above. */

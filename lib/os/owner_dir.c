@@ -82,8 +82,7 @@ char *wr_owner_dir_file(const struct wr_owner_dir *dir, uint64_t number)
 
 static bool fail(struct wr_error *error, const char *path, int problem)
 {
-    wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_system_text(problem));
-    return false;
+    return wr_error_refuse(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_system_text(problem));
 }
 
 /* Makes a directory with mode 0700, whatever the umask. Returns 0 or errno. */

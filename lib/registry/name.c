@@ -67,23 +67,17 @@ bool wr_name_is_own_group(const char *group)
 
 bool wr_name_check_text(const char *text, size_t longest, const char *what, struct wr_error *error)
 {
-    if (!text) {
-        wr_error_set(error, WEIR_ERR_NAME, "%s: must not be NULL", what);
-        return false;
-    }
+    if (!text)
+        return wr_error_refuse(error, WEIR_ERR_NAME, "%s: must not be NULL", what);
     size_t length = strnlen(text, longest + 1);
     char quoted[WR_UTF8_QUOTE_ROOM];
-    if (length > longest) {
-        wr_error_set(error, WEIR_ERR_NAME, "%s %s: too long; at most %zu bytes are allowed", what,
-                     wr_utf8_quote(quoted, sizeof quoted, text, length), longest);
-        return false;
-    }
+    if (length > longest)
+        return wr_error_refuse(error, WEIR_ERR_NAME, "%s %s: too long; at most %zu bytes are allowed", what,
+                               wr_utf8_quote(quoted, sizeof quoted, text, length), longest);
     size_t where;
-    if (!wr_utf8_is_valid(text, length, &where)) {
-        wr_error_set(error, WEIR_ERR_NAME, "%s %s: invalid UTF-8 at byte %zu", what,
-                     wr_utf8_quote(quoted, sizeof quoted, text, length), where + 1);
-        return false;
-    }
+    if (!wr_utf8_is_valid(text, length, &where))
+        return wr_error_refuse(error, WEIR_ERR_NAME, "%s %s: invalid UTF-8 at byte %zu", what,
+                               wr_utf8_quote(quoted, sizeof quoted, text, length), where + 1);
     return true;
 }
 

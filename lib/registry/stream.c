@@ -22,11 +22,9 @@ void wr_stream_sort_labels(weir_label *labels, size_t count)
 
 static bool check_labels(const weir_label *labels, size_t count, struct wr_error *error)
 {
-    if (count > WR_STREAM_LABELS || (count && !labels)) {
-        wr_error_set(error, WEIR_ERR_NAME, "labels: %zu of them; 0 to %d are allowed", labels ? count : 0,
-                     WR_STREAM_LABELS);
-        return false;
-    }
+    if (count > WR_STREAM_LABELS || (count && !labels))
+        return wr_error_refuse(error, WEIR_ERR_NAME, "labels: %zu of them; 0 to %d are allowed",
+                               labels ? count : 0, WR_STREAM_LABELS);
     for (size_t i = 0; i < count; i++) {
         if (!wr_name_check(labels[i].key, "label key", error) ||
             !wr_name_check_text(labels[i].value, WR_NAME_VALUE_LONGEST, "label value", error))
@@ -42,11 +40,9 @@ static bool sort_labels(weir_label *sorted, const weir_label *labels, size_t cou
     memcpy(sorted, labels, count * sizeof *sorted);
     wr_stream_sort_labels(sorted, count);
     for (size_t i = 1; i < count; i++) {
-        if (strcmp(sorted[i - 1].key, sorted[i].key) == 0) {
-            wr_error_set(error, WEIR_ERR_NAME, "label key \"%s\": given twice; keys must be unique",
-                         sorted[i].key);
-            return false;
-        }
+        if (strcmp(sorted[i - 1].key, sorted[i].key) == 0)
+            return wr_error_refuse(error, WEIR_ERR_NAME, "label key \"%s\": given twice; keys must be unique",
+                                   sorted[i].key);
     }
     return true;
 }

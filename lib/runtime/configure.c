@@ -203,8 +203,7 @@ static bool ensure_router(struct wr_runtime *runtime, struct wr_error *error)
         return false;
     if (wr_commit(engine, plan) || wr_engine_has_router(engine)) /* or another thread's */
         return true;
-    wr_error_no_memory(error, NULL);
-    return false;
+    return wr_error_no_memory(error, NULL);
 }
 
 /* ---- The first configuration ----------------------------------------------------------------- */

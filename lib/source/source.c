@@ -62,8 +62,7 @@ static bool check_labels(const struct wr_source *source, const struct wr_prepare
     const struct wr_node *at = wr_node_member(from->given->node, "labels");
     if (wr_labels_check(&source->options.labels, &problem))
         return true;
-    wr_node_error(at ? at : from->given->node, from->error, "%s", problem.text);
-    return false;
+    return wr_node_error(at ? at : from->given->node, from->error, "%s", problem.text);
 }
 
 /* `parse` and `patterns` need each other. */
@@ -393,8 +392,8 @@ static void *run(void *argument)
 
 static bool fail_start(const struct wr_source *source, const char *what, int number, struct wr_error *error)
 {
-    wr_error_set(error, WEIR_ERR_MEMORY, "%s: %s: %s", source->shown.name, what, wr_error_system_text(number));
-    return false;
+    return wr_error_refuse(error, WEIR_ERR_MEMORY, "%s: %s: %s", source->shown.name, what,
+                           wr_error_system_text(number));
 }
 
 static void set_waiter(struct wr_source *source, bool waits)

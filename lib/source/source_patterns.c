@@ -117,10 +117,9 @@ static bool load_named(struct wr_source_patterns *patterns, const struct wr_node
         patterns->text = strdup(preset);
         return compile(patterns, where, error);
     }
-    if (!strchr(where, '/')) {
-        wr_node_error(at, error, "\"%s\" is neither a preset (nginx) nor a file (a path with a slash)", where);
-        return false;
-    }
+    if (!strchr(where, '/'))
+        return wr_node_error(at, error, "\"%s\" is neither a preset (nginx) nor a file (a path with a slash)",
+                             where);
     char *text = wr_document_load(where, &length, &problem); /* without a NUL behind it */
     bool has_nul = text && memchr(text, '\0', length);
     if (text && !has_nul)
@@ -129,8 +128,8 @@ static bool load_named(struct wr_source_patterns *patterns, const struct wr_node
     free(text);
     if (is_read)
         return compile(patterns, where, error);
-    wr_node_error(at, error, "%s%s", has_nul ? where : problem.text, has_nul ? ": it has a NUL byte" : "");
-    return false;
+    return wr_node_error(at, error, "%s%s", has_nul ? where : problem.text,
+                         has_nul ? ": it has a NUL byte" : "");
 }
 
 bool wr_source_patterns_load(struct wr_source_patterns *patterns, struct wr_plugins *plugins,

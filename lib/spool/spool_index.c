@@ -249,10 +249,8 @@ bool wr_spool_index_adopt(struct wr_spool_index *index, const char *place, const
     if (!wr_owner_dir_check_place(place, false, error))
         return error->code == WEIR_OK;
     DIR *listing = opendir(place);
-    if (!listing) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", place, wr_error_system_text(errno));
-        return false;
-    }
+    if (!listing)
+        return wr_error_refuse(error, WEIR_ERR_CONFIG, "%s: %s", place, wr_error_system_text(errno));
     while (!found->more && (entry = readdir(listing))) {
         if (!wr_owner_dir_is_name(entry->d_name, handler))
             continue;

@@ -88,10 +88,8 @@ static bool make_in(struct wr_status_file *file, int folder, const char *path, c
         wr_status_folder_put_name(name, getpid(), (uint32_t)(wr_clock_wall_ns() / 1000));
         problem = make(file, folder, name, page, length);
     }
-    if (problem) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_system_text(problem));
-        return false;
-    }
+    if (problem)
+        return wr_error_refuse(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_system_text(problem));
     wr_buffer_put_format(&whole, "%s/%s", path, name);
     file->path = wr_buffer_take(&whole);
     if (file->path)

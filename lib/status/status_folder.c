@@ -40,17 +40,13 @@ size_t wr_status_folder_list(char paths[WR_STATUS_FOLDERS_MOST][WR_STATUS_PATH_R
 
 static bool check(const char *path, const struct stat *status, struct wr_error *error)
 {
-    if (status->st_uid != 0 && status->st_uid != geteuid()) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s: refused: another user (%u) owns this folder", path,
-                     (unsigned)status->st_uid);
-        return false;
-    }
-    if ((status->st_mode & (S_IWGRP | S_IWOTH)) && !(status->st_mode & S_ISVTX)) {
-        wr_error_set(error, WEIR_ERR_CONFIG,
-                     "%s: refused: others may write this folder (mode %04o); chmod go-w or +t helps", path,
-                     status->st_mode & 07777u);
-        return false;
-    }
+    if (status->st_uid != 0 && status->st_uid != geteuid())
+        return wr_error_refuse(error, WEIR_ERR_CONFIG, "%s: refused: another user (%u) owns this folder", path,
+                               (unsigned)status->st_uid);
+    if ((status->st_mode & (S_IWGRP | S_IWOTH)) && !(status->st_mode & S_ISVTX))
+        return wr_error_refuse(error, WEIR_ERR_CONFIG,
+                               "%s: refused: others may write this folder (mode %04o); chmod go-w or +t helps",
+                               path, status->st_mode & 07777u);
     return true;
 }
 

@@ -118,7 +118,6 @@ bool wr_summary_read(struct wr_summary *summary, struct wr_summary_room *room, c
     }
     if (!bytes.wrong)
         return wr_sketch_decode(&summary->sketch, bytes.at, (size_t)(bytes.end - bytes.at), error);
-    wr_error_set(error, WEIR_ERR_ARGUMENT, "summary, byte %zu: %s", (size_t)(bytes.at - room->bytes),
-                 bytes.wrong);
-    return false;
+    return wr_error_refuse(error, WEIR_ERR_ARGUMENT, "summary, byte %zu: %s", (size_t)(bytes.at - room->bytes),
+                           bytes.wrong);
 }

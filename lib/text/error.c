@@ -7,25 +7,34 @@
 #include "text/utf8.h"
 
 /* All error texts pass through here, so paths, names and the texts of plugins are escaped. */
-static void set_text(struct wr_error *error, const char *format, va_list arguments)
+static void set(struct wr_error *error, int code, const char *format, va_list arguments)
 {
     /* longer than error->text by one UTF-8 character, so that a character cut here does not show as invalid */
     char unescaped[WR_ERROR_ROOM + 4];
+    if (!error)
+        return;
+    error->code = code;
+    error->place = WR_ERROR_NOWHERE;
     vsnprintf(unescaped, sizeof unescaped, format, arguments);
     wr_utf8_line(error->text, sizeof error->text, unescaped);
 }
 
 int wr_error_set(struct wr_error *error, int code, const char *format, ...)
 {
-    if (!error)
-        return code;
-    error->code = code;
-    error->place = WR_ERROR_NOWHERE;
     va_list arguments;
     va_start(arguments, format);
-    set_text(error, format, arguments);
+    set(error, code, format, arguments);
     va_end(arguments);
     return code;
+}
+
+bool wr_error_refuse(struct wr_error *error, int code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    set(error, code, format, arguments);
+    va_end(arguments);
+    return false;
 }
 
 bool wr_error_no_memory(struct wr_error *error, const char *what)

@@ -23,6 +23,10 @@ struct wr_error {
 int wr_error_set(struct wr_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The same. Returns false, for callers that return success. */
+bool wr_error_refuse(struct wr_error *error, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Sets WEIR_ERR_MEMORY, "what: out of memory"; what NULL: "out of memory". error may be NULL. Returns false,
  * for callers that return success. */
 bool wr_error_no_memory(struct wr_error *error, const char *what);

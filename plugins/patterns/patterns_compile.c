@@ -189,8 +189,7 @@ static bool read_names(struct wr_pattern *pattern, const struct names *names, st
         } else if (strcmp(name, "time") == 0) {
             pattern->time_group = name_group(names, i);
         } else if (pattern->label_count == WR_PARSER_LABELS) {
-            wr_error_set(error, WEIR_ERR_CONFIG, "at most %d labels are allowed", WR_PARSER_LABELS);
-            return false;
+            return wr_error_refuse(error, WEIR_ERR_CONFIG, "at most %d labels are allowed", WR_PARSER_LABELS);
         } else {
             pattern->labels[pattern->label_count++] = (struct wr_pattern_label){name_group(names, i), name};
         }

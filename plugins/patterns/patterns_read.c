@@ -42,8 +42,7 @@ static bool fail_at(const struct reader *reader, size_t offset, const char *form
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     wr_json_locate(reader->text, reader->length, offset, &line, &column);
-    wr_error_set(reader->error, WEIR_ERR_CONFIG, "%s:%u:%u: %s", reader->name, line, column, text);
-    return false;
+    return wr_error_refuse(reader->error, WEIR_ERR_CONFIG, "%s:%u:%u: %s", reader->name, line, column, text);
 }
 
 /* Describes a value for messages. */

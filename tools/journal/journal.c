@@ -101,10 +101,8 @@ static bool apply(struct wr_config *config, const char *folder, struct wr_error 
     config->settings.journal = wr_config_keep_text(config, folder);
     unsetenv("WEIR_CONFIG");
     unsetenv("BENCHMARK_AI");
-    if (!runtime || !config->settings.journal) {
-        wr_error_set(error, WEIR_ERR_MEMORY, "out of memory");
-        return false;
-    }
+    if (!runtime || !config->settings.journal)
+        return wr_error_refuse(error, WEIR_ERR_MEMORY, "out of memory");
     return wr_configure_whole(runtime, config, error) == 0;
 }
 

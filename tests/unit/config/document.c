@@ -33,7 +33,8 @@ static const char *error_at(const struct wr_document *document, const char *sect
     const struct wr_node *node = wr_node_member(document->root, section);
     node = key ? wr_node_member(node, key) : node;
     cr_assert_not_null(node);
-    cr_assert_eq(wr_node_error(node, &error, "is wrong"), WEIR_ERR_CONFIG);
+    cr_assert_not(wr_node_error(node, &error, "is wrong"));
+    cr_assert_eq(error.code, WEIR_ERR_CONFIG);
     return error.text;
 }
 
