@@ -5,61 +5,49 @@
 
 #include "text/common.h"
 
+#define ROW(name, type, default_text, allowed, help, field)                                                    \
+    WEIR_OPTION_ROW(name, type, 0, default_text, allowed, help, struct wr_common_options, field)
+
 static const weir_option rows[] = {
-    WEIR_OPTION_ROW("delivery", ENUM, 0, "async", "async|sync",
-                    "sync: a call returns after the handler has delivered the value", struct wr_common_options,
-                    delivery),
-    WEIR_OPTION_ROW("queue", SIZE, 0, "1MiB", "1KiB..1TiB",
-                    "how much may wait for the handler in memory; a value takes 32 bytes",
-                    struct wr_common_options, queue_bytes),
-    WEIR_OPTION_ROW("overflow", ENUM, 0, "block", "block|drop_newest|drop_oldest",
-                    "what happens when the queue is full", struct wr_common_options, overflow),
-    WEIR_OPTION_ROW("block_timeout", DURATION, 0, "1s", "0s..1d",
-                    "overflow \"block\": how long calls wait for a handler that makes no progress",
-                    struct wr_common_options, block_timeout_ns),
-    WEIR_OPTION_ROW("batch", INT, 0, "5000", "1..1000000", "the most values delivered at once",
-                    struct wr_common_options, batch),
-    WEIR_OPTION_ROW("batch_bytes", SIZE, 0, "1MiB", "1KiB..1GiB",
-                    "the most bytes of the queue delivered at once", struct wr_common_options, batch_bytes),
-    WEIR_OPTION_ROW("linger", DURATION, 0, "0s", "0s..1h",
-                    "how long a value may wait for others to fill its batch", struct wr_common_options,
-                    linger_ns),
-    WEIR_OPTION_ROW("retry_min", DURATION, 0, "500ms", "1ms..1h",
-                    "the pause after a first failure; it doubles with each further one",
-                    struct wr_common_options, retry_min_ns),
-    WEIR_OPTION_ROW("retry_max", DURATION, 0, "30s", "1ms..1d", "the longest pause between two tries",
-                    struct wr_common_options, retry_max_ns),
-    WEIR_OPTION_ROW(
-        "spool", PATH, 0, NULL, NULL,
-        "a folder for what the handler does not take in time; kept there over the end of the program",
-        struct wr_common_options, spool),
-    WEIR_OPTION_ROW("spool_limit", SIZE, 0, "1GiB", "64KiB..16TiB",
-                    "how much may be there; then \"overflow\" decides", struct wr_common_options, spool_limit),
-    WEIR_OPTION_ROW("aggregate", DURATION, 0, "0s", "0s..1d",
-                    "how often the handler gets a summary of each series in place of its values: 10ms or "
-                    "longer; 0s: it gets "
-                    "the values",
-                    struct wr_common_options, aggregate_ns),
-    WEIR_OPTION_ROW(
-        "aggregate_series", INT, 0, "100000", "1..10000000",
-        "\"aggregate\": of how many series, each part of a summary being one; values of further ones "
-        "are dropped",
-        struct wr_common_options, aggregate_series),
-    WEIR_OPTION_ROW("percentiles", LIST, 0, "50,90,99,99.9", "0..100",
-                    "\"aggregate\": which ones are delivered, above 0 and below 100", struct wr_common_options,
-                    percentiles),
-    WEIR_OPTION_ROW(
-        "window", DURATION, 0, "0s", "0s..1d",
-        "\"aggregate\": of how long a time percentiles, the smallest and the largest value are; 0s: of "
-        "the interval",
-        struct wr_common_options, window_ns),
-    WEIR_OPTION_ROW("parts", LIST, 0, "min,max,last", NULL,
-                    "\"aggregate\": which of min, max and last are delivered, besides count, sum, buckets and "
-                    "percentiles",
-                    struct wr_common_options, parts),
-    WEIR_OPTION_ROW("optional", BOOL, 0, "false", NULL,
-                    "true: the handler is left out, with a warning, if its type is not installed",
-                    struct wr_common_options, optional),
+    ROW("delivery", ENUM, "async", "async|sync",
+        "sync: a call returns after the handler has delivered the value", delivery),
+    ROW("queue", SIZE, "1MiB", "1KiB..1TiB",
+        "how much may wait for the handler in memory; a value takes 32 bytes", queue_bytes),
+    ROW("overflow", ENUM, "block", "block|drop_newest|drop_oldest", "what happens when the queue is full",
+        overflow),
+    ROW("block_timeout", DURATION, "1s", "0s..1d",
+        "overflow \"block\": how long calls wait for a handler that makes no progress", block_timeout_ns),
+    ROW("batch", INT, "5000", "1..1000000", "the most values delivered at once", batch),
+    ROW("batch_bytes", SIZE, "1MiB", "1KiB..1GiB", "the most bytes of the queue delivered at once",
+        batch_bytes),
+    ROW("linger", DURATION, "0s", "0s..1h", "how long a value may wait for others to fill its batch",
+        linger_ns),
+    ROW("retry_min", DURATION, "500ms", "1ms..1h",
+        "the pause after a first failure; it doubles with each further one", retry_min_ns),
+    ROW("retry_max", DURATION, "30s", "1ms..1d", "the longest pause between two tries", retry_max_ns),
+    ROW("spool", PATH, NULL, NULL,
+        "a folder for what the handler does not take in time; kept there over the end of the program", spool),
+    ROW("spool_limit", SIZE, "1GiB", "64KiB..16TiB", "how much may be there; then \"overflow\" decides",
+        spool_limit),
+    ROW("aggregate", DURATION, "0s", "0s..1d",
+        "how often the handler gets a summary of each series in place of its values: 10ms or longer; 0s: it "
+        "gets the values",
+        aggregate_ns),
+    ROW("aggregate_series", INT, "100000", "1..10000000",
+        "\"aggregate\": of how many series, each part of a summary being one; values of further ones are "
+        "dropped",
+        aggregate_series),
+    ROW("percentiles", LIST, "50,90,99,99.9", "0..100",
+        "\"aggregate\": which ones are delivered, above 0 and below 100", percentiles),
+    ROW("window", DURATION, "0s", "0s..1d",
+        "\"aggregate\": of how long a time percentiles, the smallest and the largest value are; 0s: of the "
+        "interval",
+        window_ns),
+    ROW("parts", LIST, "min,max,last", NULL,
+        "\"aggregate\": which of min, max and last are delivered, besides count, sum, buckets and percentiles",
+        parts),
+    ROW("optional", BOOL, "false", NULL,
+        "true: the handler is left out, with a warning, if its type is not installed", optional),
     {0},
 };
 

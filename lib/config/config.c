@@ -10,41 +10,34 @@
 
 /* ---- Settings -------------------------------------------------------------------------------- */
 
+#define ROW(name, type, default_text, allowed, help, field)                                                    \
+    WEIR_OPTION_ROW(name, type, 0, default_text, allowed, help, struct wr_settings, field)
+
 const weir_option wr_settings_rows[] = {
-    WEIR_OPTION_ROW("shutdown_timeout", DURATION, 0, "5s", "0s..1d",
-                    "how long the end of the program may wait for deliveries", struct wr_settings,
-                    shutdown_timeout_ns),
-    WEIR_OPTION_ROW("labels", MAP, 0, NULL, NULL, "labels that every value gets", struct wr_settings, labels),
-    WEIR_OPTION_ROW("instance", STRING, 0, WR_CONFIG_INSTANCE, NULL,
-                    "the label instance of summaries in formats that are pushed; empty: no such label",
-                    struct wr_settings, instance),
-    WEIR_OPTION_ROW("reload", DURATION, 0, "0s", "0s..1d",
-                    "how often to look whether the configuration's files have changed; 0s: never",
-                    struct wr_settings, reload_ns),
-    WEIR_OPTION_ROW("stats_interval", DURATION, 0, "10s", "1ms..1d",
-                    "how often weir adds its own metrics to the group \"weir\"", struct wr_settings,
-                    stats_interval_ns),
-    WEIR_OPTION_ROW("clock", ENUM, 0, "auto", "auto|system",
-                    "auto: the processor's counter, where it can be relied on; system: always CLOCK_REALTIME",
-                    struct wr_settings, clock),
-    WEIR_OPTION_ROW("journal", PATH, 0, NULL, NULL,
-                    "a folder in which what is in memory outlives the process, however that ends",
-                    struct wr_settings, journal),
-    WEIR_OPTION_ROW("max_series", INT, 0, "100000", "1..30000000",
-                    "the most groups, label sets and series together", struct wr_settings, max_series),
-    WEIR_OPTION_ROW("max_series_per_name", INT, 0, "2000", "0..30000000",
-                    "the most label sets of one name in a group; 0: no limit", struct wr_settings,
-                    max_series_per_name),
-    WEIR_OPTION_ROW("expiry", DURATION, 0, "0s", "0s..365d",
-                    "after how long without a value gauges, plain values and label sets end; 0s: never",
-                    struct wr_settings, expiry_ns),
-    WEIR_OPTION_ROW("unknown_keys", ENUM, 0, "error", "error|warn",
-                    "what an unknown key of the configuration is; warn: it is logged and ignored",
-                    struct wr_settings, unknown_keys),
-    WEIR_OPTION_ROW(
-        "status", STRING, 0, "off", "off|auto|/FOLDER",
+    ROW("shutdown_timeout", DURATION, "5s", "0s..1d", "how long the end of the program may wait for deliveries",
+        shutdown_timeout_ns),
+    ROW("labels", MAP, NULL, NULL, "labels that every value gets", labels),
+    ROW("instance", STRING, WR_CONFIG_INSTANCE, NULL,
+        "the label instance of summaries in formats that are pushed; empty: no such label", instance),
+    ROW("reload", DURATION, "0s", "0s..1d",
+        "how often to look whether the configuration's files have changed; 0s: never", reload_ns),
+    ROW("stats_interval", DURATION, "10s", "1ms..1d",
+        "how often weir adds its own metrics to the group \"weir\"", stats_interval_ns),
+    ROW("clock", ENUM, "auto", "auto|system",
+        "auto: the processor's counter, where it can be relied on; system: always CLOCK_REALTIME", clock),
+    ROW("journal", PATH, NULL, NULL,
+        "a folder in which what is in memory outlives the process, however that ends", journal),
+    ROW("max_series", INT, "100000", "1..30000000", "the most groups, label sets and series together",
+        max_series),
+    ROW("max_series_per_name", INT, "2000", "0..30000000",
+        "the most label sets of one name in a group; 0: no limit", max_series_per_name),
+    ROW("expiry", DURATION, "0s", "0s..365d",
+        "after how long without a value gauges, plain values and label sets end; 0s: never", expiry_ns),
+    ROW("unknown_keys", ENUM, "error", "error|warn",
+        "what an unknown key of the configuration is; warn: it is logged and ignored", unknown_keys),
+    ROW("status", STRING, "off", "off|auto|/FOLDER",
         "where the process can be looked into by the command weir status; auto: a folder of the user's own",
-        struct wr_settings, status),
+        status),
     {0},
 };
 
@@ -84,20 +77,25 @@ const char *wr_config_keep_text(struct wr_config *config, const char *text)
     return text ? wr_region_text(&config->keep, text, strlen(text)) : NULL;
 }
 
-/* Returns the array with a zeroed element appended. NULL: out of memory. */
+#define ADD_ELEMENT(config, array, count) add_element((config), &(array), &(count), sizeof *(array))
+
+/* Appends a zeroed element to the array at an address. Returns it; NULL: out of memory. */
 static void *add_element(struct wr_config *config, void *array, size_t *count, size_t size)
 {
     /* doubled when full: the former arrays stay in `keep`, together no larger than the present one */
     bool is_full = (*count & (*count - 1)) == 0;
-    void *grown = array;
+    char *items; /* copied, since a pointer to another type must not be accessed as char * */
+    memcpy(&items, array, sizeof items);
     if (is_full) {
-        grown = wr_region_alloc(&config->keep, (*count ? *count * 2 : 1) * size);
-        if (grown && *count)
-            memcpy(grown, array, *count * size);
+        char *grown = wr_region_alloc(&config->keep, (*count ? *count * 2 : 1) * size);
+        if (!grown)
+            return NULL;
+        if (*count)
+            memcpy(grown, items, *count * size);
+        items = grown;
+        memcpy(array, &items, sizeof items);
     }
-    if (grown)
-        ++*count;
-    return grown;
+    return items + (*count)++ * size;
 }
 
 const char *wr_config_keep_path(struct wr_config *config, const char *path)
@@ -114,11 +112,10 @@ const char *wr_config_keep_path(struct wr_config *config, const char *path)
 
 bool wr_config_add_document(struct wr_config *config, struct wr_document *document)
 {
-    void *grown = add_element(config, config->documents, &config->document_count, sizeof *config->documents);
-    if (!grown)
+    struct wr_document **added = ADD_ELEMENT(config, config->documents, config->document_count);
+    if (!added)
         return false;
-    config->documents = grown;
-    config->documents[config->document_count - 1] = document;
+    *added = document;
     wr_document_hold(document);
     return true;
 }
@@ -126,23 +123,15 @@ bool wr_config_add_document(struct wr_config *config, struct wr_document *docume
 bool wr_config_add_watched(struct wr_config *config, const char *path, struct wr_file_mark mark)
 {
     const char *kept = wr_config_keep_path(config, path);
-    void *grown =
-        kept ? add_element(config, config->watched, &config->watched_count, sizeof *config->watched) : NULL;
-    if (!grown)
-        return false;
-    config->watched = grown;
-    config->watched[config->watched_count - 1] = (struct wr_watched){kept, mark};
-    return true;
+    struct wr_watched *added = kept ? ADD_ELEMENT(config, config->watched, config->watched_count) : NULL;
+    if (added)
+        *added = (struct wr_watched){kept, mark};
+    return added;
 }
 
 struct wr_metric_rule *wr_config_add_metric(struct wr_config *config)
 {
-    struct wr_metric_rules *rules = &config->metrics;
-    void *grown = add_element(config, rules->items, &rules->count, sizeof *rules->items);
-    if (!grown)
-        return NULL;
-    rules->items = grown;
-    return &rules->items[rules->count - 1];
+    return ADD_ELEMENT(config, config->metrics.items, config->metrics.count);
 }
 
 static bool copy_handler(struct wr_config *config, struct wr_config_handler *copy,
@@ -169,22 +158,15 @@ static void drop_handlers(struct wr_config_handler *handlers, size_t count)
 
 bool wr_config_add_handler(struct wr_config *config, const struct wr_config_handler *handler)
 {
-    void *grown = add_element(config, config->handlers, &config->handler_count, sizeof *config->handlers);
-    if (!grown)
-        return false;
-    config->handlers = grown;
-    struct wr_config_handler *copy = &config->handlers[config->handler_count - 1];
-    return copy_handler(config, copy, handler) &&
+    struct wr_config_handler *copy = ADD_ELEMENT(config, config->handlers, config->handler_count);
+    return copy && copy_handler(config, copy, handler) &&
            wr_name_index_add(&config->handler_names, copy->name, config->handler_count - 1);
 }
 
 bool wr_config_add_source(struct wr_config *config, const struct wr_config_handler *source)
 {
-    void *grown = add_element(config, config->sources, &config->source_count, sizeof *config->sources);
-    if (!grown)
-        return false;
-    config->sources = grown;
-    return copy_handler(config, &config->sources[config->source_count - 1], source);
+    struct wr_config_handler *copy = ADD_ELEMENT(config, config->sources, config->source_count);
+    return copy && copy_handler(config, copy, source);
 }
 
 static bool copy_items(struct wr_config *config, struct wr_config_route *copy,
@@ -217,11 +199,9 @@ static bool copy_items(struct wr_config *config, struct wr_config_route *copy,
 
 bool wr_config_add_route(struct wr_config *config, const struct wr_config_route *route)
 {
-    void *grown = add_element(config, config->routes, &config->route_count, sizeof *config->routes);
-    if (!grown)
+    struct wr_config_route *copy = ADD_ELEMENT(config, config->routes, config->route_count);
+    if (!copy)
         return false;
-    config->routes = grown;
-    struct wr_config_route *copy = &config->routes[config->route_count - 1];
     *copy = (struct wr_config_route){.group = wr_config_keep_text(config, route->group), .node = route->node};
     return copy->group && copy_items(config, copy, route) &&
            wr_name_index_add(&config->route_groups, copy->group, config->route_count - 1);
@@ -229,11 +209,9 @@ bool wr_config_add_route(struct wr_config *config, const struct wr_config_route 
 
 bool wr_config_add_call(struct wr_config *config, const struct wr_config_call *call)
 {
-    void *grown = add_element(config, config->calls, &config->call_count, sizeof *config->calls);
-    if (!grown)
+    struct wr_config_call *copy = ADD_ELEMENT(config, config->calls, config->call_count);
+    if (!copy)
         return false;
-    config->calls = grown;
-    struct wr_config_call *copy = &config->calls[config->call_count - 1];
     *copy = (struct wr_config_call){
         wr_config_keep_text(config, call->group), wr_config_keep_text(config, call->type),
         wr_config_keep_text(config, call->options), wr_config_keep_text(config, call->handler)};

@@ -218,17 +218,6 @@ static bool read_handler(struct wr_config *config, const struct wr_node *node,
     return wr_config_add_handler(config, &handler) || wr_error_no_memory(error, NULL);
 }
 
-static bool read_handlers(struct wr_config *config, const struct wr_node *node,
-                          struct wr_environment *environment, struct wr_error *error)
-{
-    if (!wr_node_check_type(node, WR_NODE_OBJECT, error))
-        return false;
-    for (const struct wr_node *member = node->first; member; member = member->next)
-        if (!go_on(config, read_handler(config, member, environment, error), error))
-            return false;
-    return true;
-}
-
 /* Its options are checked when its type is known: see lib/source. */
 static bool read_source(struct wr_config *config, const struct wr_node *node,
                         struct wr_environment *environment, struct wr_error *error)
@@ -242,17 +231,6 @@ static bool read_source(struct wr_config *config, const struct wr_node *node,
     return wr_node_check_type(node, WR_NODE_OBJECT, error) &&
            read_typed(config, &source, "the source type, like \"fifo\" or \"statsd\"", error) &&
            (wr_config_add_source(config, &source) || wr_error_no_memory(error, NULL));
-}
-
-static bool read_sources(struct wr_config *config, const struct wr_node *node,
-                         struct wr_environment *environment, struct wr_error *error)
-{
-    if (!wr_node_check_type(node, WR_NODE_OBJECT, error))
-        return false;
-    for (const struct wr_node *member = node->first; member; member = member->next)
-        if (!go_on(config, read_source(config, member, environment, error), error))
-            return false;
-    return true;
 }
 
 /* ---- Routes ---------------------------------------------------------------------------------- */
@@ -380,8 +358,10 @@ static bool read_items(struct wr_config *config, struct wr_config_route *route, 
     return wr_config_add_route(config, route) || wr_error_no_memory(error, NULL);
 }
 
-static bool read_route(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
+static bool read_route(struct wr_config *config, const struct wr_node *node, struct wr_environment *environment,
+                       struct wr_error *error)
 {
+    (void)environment; /* names are expanded by that of the whole configuration */
     const char *items[WR_CONFIG_ROUTE_MAX];
     const struct wr_node *nodes[WR_CONFIG_ROUTE_MAX];
     struct wr_transform *transforms[WR_CONFIG_ROUTE_MAX];
@@ -392,16 +372,6 @@ static bool read_route(struct wr_config *config, const struct wr_node *node, str
     struct wr_config_route route = {
         .group = node->key, .items = items, .nodes = nodes, .transforms = transforms, .node = node};
     return read_items(config, &route, error);
-}
-
-static bool read_groups(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
-{
-    if (!wr_node_check_type(node, WR_NODE_OBJECT, error))
-        return false;
-    for (const struct wr_node *member = node->first; member; member = member->next)
-        if (!go_on(config, read_route(config, member, error), error))
-            return false;
-    return true;
 }
 
 /* ---- The document ---------------------------------------------------------------------------- */
@@ -434,6 +404,20 @@ static bool refuse_section(struct wr_config *config, const struct wr_node *node,
     return false;
 }
 
+static bool read_members(struct wr_config *config, const struct wr_node *node,
+                         struct wr_environment *environment,
+                         bool (*read)(struct wr_config *config, const struct wr_node *member,
+                                      struct wr_environment *environment, struct wr_error *error),
+                         struct wr_error *error)
+{
+    if (!wr_node_check_type(node, WR_NODE_OBJECT, error))
+        return false;
+    for (const struct wr_node *member = node->first; member; member = member->next)
+        if (!go_on(config, read(config, member, environment, error), error))
+            return false;
+    return true;
+}
+
 static bool read_section(struct wr_config *config, const struct wr_node *node,
                          struct wr_environment *environment, struct wr_error *error)
 {
@@ -441,10 +425,10 @@ static bool read_section(struct wr_config *config, const struct wr_node *node,
     case WR_SECTION_SCHEMA: return wr_node_check_type(node, WR_NODE_STRING, error);
     case WR_SECTION_INCLUDE: return true; /* done: see wr_include_read */
     case WR_SECTION_SETTINGS: return read_settings(config, node, environment, error);
-    case WR_SECTION_HANDLERS: return read_handlers(config, node, environment, error);
-    case WR_SECTION_GROUPS: return read_groups(config, node, error);
+    case WR_SECTION_HANDLERS: return read_members(config, node, environment, read_handler, error);
+    case WR_SECTION_GROUPS: return read_members(config, node, environment, read_route, error);
     case WR_SECTION_METRICS: return wr_metrics_read(config, node, environment, error);
-    case WR_SECTION_SOURCES: return read_sources(config, node, environment, error);
+    case WR_SECTION_SOURCES: return read_members(config, node, environment, read_source, error);
     case WR_SECTION_UNKNOWN: break;
     }
     return refuse_section(config, node, error);

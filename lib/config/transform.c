@@ -11,19 +11,16 @@
 
 enum { SHOWN_ROOM = 200, LIST_MAX = 1000 };
 
+#define ROW(name, type, default_text, allowed, help, field)                                                    \
+    WEIR_OPTION_ROW(name, type, 0, default_text, allowed, help, struct wr_transform, field)
+
 static const weir_option rows[] = {
-    WEIR_OPTION_ROW("only", LIST, 0, NULL, NULL, "the names that pass; '*' matches any characters",
-                    struct wr_transform, only),
-    WEIR_OPTION_ROW("except", LIST, 0, NULL, NULL, "names that do not pass, of those that \"only\" lets pass",
-                    struct wr_transform, except),
-    WEIR_OPTION_ROW("labels", MAP, 0, NULL, NULL, "labels that are added, or replace those with the same keys",
-                    struct wr_transform, labels),
-    WEIR_OPTION_ROW("keep_labels", LIST, 0, NULL, NULL, "the keys of the only labels that are kept",
-                    struct wr_transform, keep_labels),
-    WEIR_OPTION_ROW("drop_labels", LIST, 0, NULL, NULL, "the keys of labels that are removed",
-                    struct wr_transform, drop_labels),
-    WEIR_OPTION_ROW("sample", DOUBLE, 0, "1", "0..1", "the part of the events that passes, above 0",
-                    struct wr_transform, sample),
+    ROW("only", LIST, NULL, NULL, "the names that pass; '*' matches any characters", only),
+    ROW("except", LIST, NULL, NULL, "names that do not pass, of those that \"only\" lets pass", except),
+    ROW("labels", MAP, NULL, NULL, "labels that are added, or replace those with the same keys", labels),
+    ROW("keep_labels", LIST, NULL, NULL, "the keys of the only labels that are kept", keep_labels),
+    ROW("drop_labels", LIST, NULL, NULL, "the keys of labels that are removed", drop_labels),
+    ROW("sample", DOUBLE, "1", "0..1", "the part of the events that passes, above 0", sample),
     {0},
 };
 

@@ -18,27 +18,25 @@ struct otlp_options {
     weir_map resource;
 };
 
+#define ROW(name, type, default_text, allowed, help, field)                                                    \
+    WEIR_OPTION_ROW(name, type, 0, default_text, allowed, help, struct otlp_options, field)
+
 static const weir_option option_rows[] = {
-    WEIR_OPTION_ROW("encoding", ENUM, 0, "protobuf", "protobuf|json", "how messages are written",
-                    struct otlp_options, encoding),
-    WEIR_OPTION_ROW("temporality", ENUM, 0, "cumulative", "cumulative|delta",
-                    "of what is summed up (aggregate): running totals, or what the interval has added to them",
-                    struct otlp_options, temporality),
-    WEIR_OPTION_ROW(
-        "histograms", ENUM, 0, "explicit", "explicit|exponential",
+    ROW("encoding", ENUM, "protobuf", "protobuf|json", "how messages are written", encoding),
+    ROW("temporality", ENUM, "cumulative", "cumulative|delta",
+        "of what is summed up (aggregate): running totals, or what the interval has added to them",
+        temporality),
+    ROW("histograms", ENUM, "explicit", "explicit|exponential",
         "explicit: with the bounds that are declared; exponential: with bounds of equal ratios, for deltas",
-        struct otlp_options, histograms),
-    WEIR_OPTION_ROW("max_buckets", INT, 0, "640", "3..2048",
-                    "the most buckets of an exponential histogram, of positive and of negative values",
-                    struct otlp_options, max_buckets),
-    WEIR_OPTION_ROW(
-        "service_name", STRING, 0, NULL, NULL,
+        histograms),
+    ROW("max_buckets", INT, "640", "3..2048",
+        "the most buckets of an exponential histogram, of positive and of negative values", max_buckets),
+    ROW("service_name", STRING, NULL, NULL,
         "the resource's service.name; default: $OTEL_SERVICE_NAME, or else unknown_service: and the program's "
         "name",
-        struct otlp_options, service_name),
-    WEIR_OPTION_ROW("resource", MAP, 0, NULL, NULL,
-                    "further attributes of the resource, besides those of $OTEL_RESOURCE_ATTRIBUTES",
-                    struct otlp_options, resource),
+        service_name),
+    ROW("resource", MAP, NULL, NULL,
+        "further attributes of the resource, besides those of $OTEL_RESOURCE_ATTRIBUTES", resource),
     {0},
 };
 

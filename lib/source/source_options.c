@@ -6,62 +6,48 @@
 #include "os/clock.h"
 #include "text/common.h"
 
+#define ROW(name, type, default_text, allowed, help, field)                                                    \
+    WEIR_OPTION_ROW(name, type, 0, default_text, allowed, help, struct wr_source_options, field)
+
 static const weir_option rows[] = {
     /* of types that read text: these come first, so that the others are a table of their own */
-    WEIR_OPTION_ROW("parse", ENUM, 0, "auto",
-                    "auto|text|json|bai|influx|statsd|graphite|prometheus|openmetrics|csv|patterns",
-                    "the format of what is read; auto: text or json, line by line", struct wr_source_options,
-                    parse),
-    WEIR_OPTION_ROW("patterns", STRING, 0, NULL, NULL,
-                    "\"parse\" patterns: regular expressions whose matches are values: a file, the preset "
-                    "nginx, or an array "
-                    "of "
-                    "patterns",
-                    struct wr_source_options, patterns),
-    WEIR_OPTION_ROW("line_bytes", SIZE, 0, "1MiB", "64B..64MiB", "the longest line; longer ones are refused",
-                    struct wr_source_options, line_bytes),
-    WEIR_OPTION_ROW("split", ENUM, 0, "none", "none|first|last",
-                    "\"parse\" statsd and graphite: which part of a dotted path is the group: a of a.b.c "
-                    "(first), a.b (last)",
-                    struct wr_source_options, split),
-    WEIR_OPTION_ROW("time_unit", ENUM, 0, "ns", "ns|us|ms|s", "\"parse\" influx: the unit of its times",
-                    struct wr_source_options, time_unit),
-    WEIR_OPTION_ROW(
-        "repeat_limit", INT, 0, "1000", "1..100000",
+    ROW("parse", ENUM, "auto", "auto|text|json|bai|influx|statsd|graphite|prometheus|openmetrics|csv|patterns",
+        "the format of what is read; auto: text or json, line by line", parse),
+    ROW("patterns", STRING, NULL, NULL,
+        "\"parse\" patterns: regular expressions whose matches are values: a file, the preset nginx, or an "
+        "array of patterns",
+        patterns),
+    ROW("line_bytes", SIZE, "1MiB", "64B..64MiB", "the longest line; longer ones are refused", line_bytes),
+    ROW("split", ENUM, "none", "none|first|last",
+        "\"parse\" statsd and graphite: which part of a dotted path is the group: a of a.b.c (first), a.b "
+        "(last)",
+        split),
+    ROW("time_unit", ENUM, "ns", "ns|us|ms|s", "\"parse\" influx: the unit of its times", time_unit),
+    ROW("repeat_limit", INT, "1000", "1..100000",
         "\"parse\" statsd: a timer with a sample rate of 1/N is added N times, but at most so often; 1: once",
-        struct wr_source_options, repeat_limit),
-    WEIR_OPTION_ROW("set_interval", DURATION, 0, "0s", "0s..1d",
-                    "\"parse\" statsd: the distinct members of a set are counted for so long; 0s: each member "
-                    "is a value of 1 "
-                    "with the member as its metadata",
-                    struct wr_source_options, set_interval_ns),
-    WEIR_OPTION_ROW("set_members", INT, 0, "1000000", "1..100000000",
-                    "how many distinct members all sets may have in an interval; further ones are refused",
-                    struct wr_source_options, set_members),
+        repeat_limit),
+    ROW("set_interval", DURATION, "0s", "0s..1d",
+        "\"parse\" statsd: the distinct members of a set are counted for so long; 0s: each member is a value "
+        "of 1 with the member as its metadata",
+        set_interval_ns),
+    ROW("set_members", INT, "1000000", "1..100000000",
+        "how many distinct members all sets may have in an interval; further ones are refused", set_members),
 
-    WEIR_OPTION_ROW("group", STRING, 0, NULL, NULL,
-                    "the group of values that come without one; without it, the source's name",
-                    struct wr_source_options, group),
-    WEIR_OPTION_ROW("group_prefix", STRING, 0, NULL, NULL, "precedes all groups, as \"PREFIX.GROUP\"",
-                    struct wr_source_options, group_prefix),
-    WEIR_OPTION_ROW("labels", MAP, 0, NULL, NULL, "labels of all values; they replace those of the same keys",
-                    struct wr_source_options, labels),
-    WEIR_OPTION_ROW("label_variables", STRING, 0, NULL, NULL,
-                    "a prefix of environment variables that are labels, too: with CUSTOM_LABEL_ the variable "
-                    "CUSTOM_LABEL_ZONE is "
-                    "the label zone",
-                    struct wr_source_options, label_variables),
-    WEIR_OPTION_ROW("series_limit", INT, 0, "10000", "1..10000000",
-                    "how many series the source may add values to; values of further ones are refused",
-                    struct wr_source_options, series_limit),
-    WEIR_OPTION_ROW("expiry", DURATION, 0, "0s", "0s..365d",
-                    "a series without values for so long ends, and no longer counts for the limits; 0s: never",
-                    struct wr_source_options, expiry_ns),
-    WEIR_OPTION_ROW("retry_min", DURATION, 0, "500ms", "1ms..1h",
-                    "the pause after a first failure; it doubles with each further one",
-                    struct wr_source_options, retry_min_ns),
-    WEIR_OPTION_ROW("retry_max", DURATION, 0, "30s", "1ms..1d", "the longest pause between two tries",
-                    struct wr_source_options, retry_max_ns),
+    ROW("group", STRING, NULL, NULL, "the group of values that come without one; without it, the source's name",
+        group),
+    ROW("group_prefix", STRING, NULL, NULL, "precedes all groups, as \"PREFIX.GROUP\"", group_prefix),
+    ROW("labels", MAP, NULL, NULL, "labels of all values; they replace those of the same keys", labels),
+    ROW("label_variables", STRING, NULL, NULL,
+        "a prefix of environment variables that are labels, too: with CUSTOM_LABEL_ the variable "
+        "CUSTOM_LABEL_ZONE is the label zone",
+        label_variables),
+    ROW("series_limit", INT, "10000", "1..10000000",
+        "how many series the source may add values to; values of further ones are refused", series_limit),
+    ROW("expiry", DURATION, "0s", "0s..365d",
+        "a series without values for so long ends, and no longer counts for the limits; 0s: never", expiry_ns),
+    ROW("retry_min", DURATION, "500ms", "1ms..1h",
+        "the pause after a first failure; it doubles with each further one", retry_min_ns),
+    ROW("retry_max", DURATION, "30s", "1ms..1d", "the longest pause between two tries", retry_max_ns),
     {0},
 };
 
