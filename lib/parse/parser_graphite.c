@@ -109,13 +109,7 @@ static bool read_line(struct wr_parser *parser)
 
 static bool next(struct wr_parser *parser)
 {
-    parser->at = wr_parse_skip_blanks(parser->at, parser->line_end);
-    if (parser->at == parser->line_end)
-        return false;
-    wr_parse_start(parser);
-    bool has_record = read_line(parser);
-    parser->at = parser->line_end;
-    return has_record;
+    return wr_parse_line(parser, '\0', read_line);
 }
 
 const struct wr_parser_type wr_parser_graphite = {

@@ -290,13 +290,7 @@ static bool parse(struct wr_parser *parser)
 
 static bool next(struct wr_parser *parser)
 {
-    if (parser->at == parser->line_end ||
-        wr_parse_skip_blanks(parser->at, parser->line_end) == parser->line_end)
-        return false;
-    wr_parse_start(parser);
-    bool has_record = parse(parser);
-    parser->at = parser->line_end;
-    return has_record;
+    return wr_parse_line(parser, '\0', parse);
 }
 
 const struct wr_parser_type wr_parser_json = {

@@ -318,15 +318,14 @@ static bool is_written(const struct wr_parser *parser)
     return find_near(at, end, "][");
 }
 
+static bool read_line(struct wr_parser *parser)
+{
+    return is_written(parser) ? read_written(parser) : read_words(parser);
+}
+
 static bool next_text(struct wr_parser *parser)
 {
-    parser->at = wr_parse_skip_blanks(parser->at, parser->line_end);
-    if (parser->at == parser->line_end || *parser->at == '#')
-        return false;
-    wr_parse_start(parser);
-    bool has_record = is_written(parser) ? read_written(parser) : read_words(parser);
-    parser->at = parser->line_end;
-    return has_record;
+    return wr_parse_line(parser, '#', read_line);
 }
 
 const struct wr_parser_type wr_parser_text = {

@@ -146,6 +146,19 @@ static inline const char *wr_parse_skip_blanks(const char *at, const char *end)
     return at;
 }
 
+/* wr_parser_type.next of parsers whose lines have one record each. comment: with what lines begin that have
+ * none; '\0': nothing. */
+static inline bool wr_parse_line(struct wr_parser *parser, char comment, bool (*read)(struct wr_parser *parser))
+{
+    parser->at = wr_parse_skip_blanks(parser->at, parser->line_end);
+    if (parser->at == parser->line_end || *parser->at == comment)
+        return false;
+    wr_parse_start(parser);
+    bool has_record = read(parser);
+    parser->at = parser->line_end;
+    return has_record;
+}
+
 /* The end of the word at `at`. */
 static inline const char *wr_parse_word_end(const char *at, const char *end)
 {
