@@ -48,7 +48,8 @@ struct wr_format {
     /* Returns the content type, if it depends on the options. Static. May be NULL. */
     const char *(*choose_content_type)(const void *options);
 
-    /* Returns WR_WANTS_*. May be NULL: 0. */
+    /* WR_WANTS_*, and those that depend on the options. May be NULL: 0. */
+    uint32_t wants;
     uint32_t (*wanted)(const void *options);
 
     /* Append the constant text before and after the value of each sample of a series. put_suffix may be NULL,

@@ -271,12 +271,6 @@ static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
     }
 }
 
-static uint32_t choose_wanted(const void *options)
-{
-    (void)options;
-    return WR_WANTS_INSTANCE;
-}
-
 const struct wr_format wr_format_elastic = {
     .name = "elastic",
     .summary = "Elasticsearch and OpenSearch: an action and a document for each event, for POST to /_bulk",
@@ -284,7 +278,7 @@ const struct wr_format wr_format_elastic = {
     .shape = WEIR_FORMAT_LINES,
     .options = {option_rows, sizeof(weir_option), sizeof(struct elastic_options)},
     .find_fault = find_fault,
-    .wanted = choose_wanted,
+    .wants = WR_WANTS_INSTANCE,
     .put_prefix = put_prefix,
     .put_suffix = put_suffix,
     .put_event = put_event,

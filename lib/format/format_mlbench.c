@@ -100,12 +100,6 @@ static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
         wr_escape_form(out, note);
 }
 
-static uint32_t choose_wanted(const void *options)
-{
-    (void)options;
-    return WR_WANTS_NO_BUCKETS;
-}
-
 const struct wr_format wr_format_mlbench = {
     .name = "mlbench",
     .summary = "MLBench's metrics, a form for each sample, for POST to /api/metrics/",
@@ -113,7 +107,7 @@ const struct wr_format wr_format_mlbench = {
     .shape = WEIR_FORMAT_RECORDS,
     .options = {option_rows, sizeof(weir_option), sizeof(struct mlbench_options)},
     .find_fault = find_fault,
-    .wanted = choose_wanted,
+    .wants = WR_WANTS_NO_BUCKETS,
     .put_prefix = put_prefix,
     .put_event = put_event,
 };

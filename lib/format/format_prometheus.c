@@ -199,19 +199,13 @@ static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
     clear(encoder, first, end);
 }
 
-static uint32_t choose_wanted(const void *options)
-{
-    (void)options;
-    return WR_WANTS_INSTANCE;
-}
-
 const struct wr_format wr_format_prometheus = {
     .name = "prometheus",
     .summary = "Prometheus' text format: the last value of each series, with HELP and TYPE",
     .content_type = WR_EXPOSITION_TEXT_TYPE,
     .shape = WEIR_FORMAT_DOCUMENTS,
     .options = {option_rows, sizeof(weir_option), sizeof(struct prometheus_options)},
-    .wanted = choose_wanted,
+    .wants = WR_WANTS_INSTANCE,
     .put_event = put_event,
     .free_state = free_state,
 };
@@ -222,7 +216,7 @@ const struct wr_format wr_format_openmetrics = {
     .content_type = WR_EXPOSITION_OPENMETRICS_TYPE,
     .shape = WEIR_FORMAT_DOCUMENTS,
     .options = {option_rows, sizeof(weir_option), sizeof(struct prometheus_options)},
-    .wanted = choose_wanted,
+    .wants = WR_WANTS_INSTANCE,
     .put_event = put_event,
     .free_state = free_state,
 };

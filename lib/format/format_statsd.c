@@ -167,19 +167,13 @@ static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
             wr_encoder_omit(encoder, i);
 }
 
-static uint32_t choose_wanted(const void *options)
-{
-    (void)options;
-    return WR_WANTS_DELTAS;
-}
-
 const struct wr_format wr_format_statsd = {
     .name = "statsd",
     .summary = "StatsD's counters, gauges and timers, a line for each sample: group.name:value|g",
     .content_type = "text/plain; charset=utf-8",
     .shape = WEIR_FORMAT_LINES,
     .options = {option_rows, sizeof(weir_option), sizeof(struct statsd_options)},
-    .wanted = choose_wanted,
+    .wants = WR_WANTS_DELTAS,
     .put_prefix = put_prefix,
     .put_suffix = put_suffix,
     .put_event = put_event,

@@ -295,9 +295,11 @@ static bool fill_all(struct wr_instance *instance, struct wr_prepare_options *fr
 static bool choose_wanted(struct wr_instance *instance, const struct wr_prepare_options *from)
 {
     struct wr_error problem;
-    if (!instance->format || !instance->format->wanted)
+    const struct wr_format *format = instance->format;
+    if (!format)
         return true;
-    uint32_t wanted = instance->parts_rules.wanted = instance->format->wanted(instance->format_options);
+    uint32_t wanted = format->wants | (format->wanted ? format->wanted(instance->format_options) : 0);
+    instance->parts_rules.wanted = wanted;
     if (!(wanted & WR_WANTS_STATSD) || instance->common_options.aggregate_ns)
         return true;
     wr_error_set(&problem, WEIR_ERR_CONFIG,
