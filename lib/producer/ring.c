@@ -1,5 +1,7 @@
 #include "producer/ring.h"
 
+#include <string.h>
+
 static void start_block(struct wr_ring_block *block, uint64_t position)
 {
     atomic_store_explicit(&block->tail, position, memory_order_relaxed);
@@ -40,6 +42,15 @@ bool wr_ring_find_room(struct wr_ring *ring, uint64_t count)
     uint64_t boundary = ((position + count) / quarter + 1) * quarter;
     ring->limit = end < boundary ? end : boundary;
     return position + count <= ring->limit;
+}
+
+void wr_ring_put_text(const struct wr_ring *ring, uint64_t position, const char *text, uint32_t length)
+{
+    for (uint32_t done = 0; done < length; position++) {
+        uint32_t part = length - done < sizeof(weir_sample) ? length - done : (uint32_t)sizeof(weir_sample);
+        memcpy(wr_ring_slot(ring, position), text + done, part);
+        done += part;
+    }
 }
 
 uint64_t wr_ring_count_samples(const struct wr_ring *ring, uint64_t from, uint64_t to)

@@ -106,6 +106,9 @@ static inline weir_sample *wr_ring_slot(const struct wr_ring *ring, uint64_t pos
     return &ring->slots[position & (ring->size - 1)];
 }
 
+/* Writes a text into the slots behind its sample, slot by slot, since it may wrap around the ring's end. */
+void wr_ring_put_text(const struct wr_ring *ring, uint64_t position, const char *text, uint32_t length);
+
 /* Publishes everything before position. */
 static inline void wr_ring_publish(struct wr_ring *ring, uint64_t position)
 {

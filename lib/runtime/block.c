@@ -1,7 +1,5 @@
 #include "runtime/block.h"
 
-#include <string.h>
-
 #include "producer/ring.h"
 #include "producer/typed.h"
 #include "registry/stream.h"
@@ -71,17 +69,6 @@ static int decide(struct block *block)
     return 0;
 }
 
-/* Into the slots behind the sample, slot by slot, since it may wrap around the ring's end. */
-static void write_text(const struct wr_ring *ring, uint64_t position, const weir_block_sample *sample)
-{
-    for (uint32_t done = 0; done < sample->text_length; position++) {
-        uint32_t left = sample->text_length - done;
-        uint32_t part = left < sizeof(weir_sample) ? left : (uint32_t)sizeof(weir_sample);
-        memcpy(wr_ring_slot(ring, position), sample->text + done, part);
-        done += part;
-    }
-}
-
 /* An event has one stream: the flag that joins a sample to the next one is set when that is written. Returns
  * the position behind the last slot. */
 static uint64_t write_slots(const struct block *block, const struct wr_ring *ring, uint64_t position)
@@ -109,7 +96,7 @@ static uint64_t write_slots(const struct block *block, const struct wr_ring *rin
             .note = sample->text_length,
         };
         if (sample->text_length) {
-            write_text(ring, position, sample);
+            wr_ring_put_text(ring, position, sample->text, sample->text_length);
             position += wr_ring_text_slots(sample->text_length);
         }
         stream = metric->stream;

@@ -8,16 +8,6 @@
 #include "producer/ring.h"
 #include "producer/typed.h"
 
-/* Writes the text into the slots behind the sample, slot by slot, since it may wrap around the ring's end. */
-static void write_text(struct wr_ring *ring, uint64_t position, const char *text, uint32_t length)
-{
-    for (uint32_t done = 0; done < length; position++) {
-        uint32_t part = length - done < sizeof(weir_sample) ? length - done : (uint32_t)sizeof(weir_sample);
-        memcpy(wr_ring_slot(ring, position), text + done, part);
-        done += part;
-    }
-}
-
 static struct wr_event_value get_value(const struct wr_event *event, size_t i)
 {
     if (!event->typed)
@@ -115,7 +105,7 @@ static void write_event(struct wr_intake_call *call, struct weir_stream *stream,
             .note = event->length,
         };
     }
-    write_text(ring, position + count, event->is->metadata, event->length);
+    wr_ring_put_text(ring, position + count, event->is->metadata, event->length);
 }
 
 static int add_event(struct weir_stream *stream, const struct named_event *event)

@@ -97,9 +97,8 @@ static void leave_shared(struct wr_intake_call *call)
     wr_signals_restore(&call->signals);
 }
 
-/* As wr_fast_add_begin, also where there is no membarrier: there the store of `busy` and the load of `state`
- * need a fence. */
-static void begin_writing(struct wr_producer *producer)
+/* Without membarrier the store of `busy` and the load of `state` need a fence. */
+void wr_intake_begin(struct wr_producer *producer)
 {
     wr_fast_add_begin(producer);
     if (producer->fenced)
@@ -116,7 +115,7 @@ static void begin_waiting(struct wr_producer *producer)
 /* The caller then checks the state: see check_state. */
 static void end_waiting(struct wr_producer *producer)
 {
-    begin_writing(producer);
+    wr_intake_begin(producer);
 }
 
 bool wr_intake_enter(struct wr_intake_call *call, int *error)
@@ -136,7 +135,7 @@ bool wr_intake_enter(struct wr_intake_call *call, int *error)
     }
     if (producer->shared)
         enter_shared(call);
-    begin_writing(producer);
+    wr_intake_begin(producer);
     return true;
 }
 
@@ -360,26 +359,43 @@ int wr_intake_prepare(struct wr_intake_call *call)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-int64_t wr_intake_time(struct wr_intake_call *call)
+static int64_t read_time(const struct wr_producer *producer, uint16_t *flags)
 {
-    if (atomic_load_explicit(&call->producer->ticks, memory_order_relaxed)) {
-        call->flags |= WR_RING_TICKS;
-        return (int64_t)wr_clock_ticks();
-    }
-    call->flags |= WR_RING_WALL;
-    return wr_clock_wall_ns();
+    bool has_ticks = atomic_load_explicit(&producer->ticks, memory_order_relaxed);
+    *flags |= has_ticks ? WR_RING_TICKS : WR_RING_WALL;
+    return has_ticks ? (int64_t)wr_clock_ticks() : wr_clock_wall_ns();
 }
 
-static void publish(struct wr_intake_call *call, uint64_t position)
+int64_t wr_intake_time(struct wr_intake_call *call)
 {
-    wr_fast_add_publish(call->producer, position);
-    if (!call->producer->fenced)
+    return read_time(call->producer, &call->flags);
+}
+
+uint64_t wr_intake_write(struct wr_producer *producer, const struct weir_metric *metric, struct wr_value value,
+                         uint16_t flags)
+{
+    uint64_t position = wr_ring_position(&producer->ring);
+    int64_t time_ns = read_time(producer, &flags);
+    *wr_ring_slot(&producer->ring, position) = (weir_sample){
+        .series = metric->series,
+        .kind = value.kind,
+        .flags = (uint16_t)(metric->flags | flags),
+        .time_ns = time_ns,
+        .value.i64 = value.is.i64,
+    };
+    return position + 1;
+}
+
+void wr_intake_publish(struct wr_producer *producer, uint64_t position)
+{
+    wr_fast_add_publish(producer, position);
+    if (!producer->fenced)
         return;
     /* without membarrier a fence is needed between the store of tail and the load of parked: both are repeated
      * as sequentially consistent operations */
-    atomic_exchange(&call->producer->ring.tail, position);
-    if (atomic_load(&call->producer->ring.parked))
-        wr_intake_wake_dispatcher(call->producer);
+    atomic_exchange(&producer->ring.tail, position);
+    if (atomic_load(&producer->ring.parked))
+        wr_intake_wake_dispatcher(producer);
 }
 
 void wr_intake_wake_dispatcher(struct wr_producer *producer)
@@ -453,7 +469,7 @@ static void publish_sync(struct wr_intake_call *call, uint64_t position)
     begin_waiting(call->producer);
     if (deliver_now(call, from, position))
         return;
-    publish(call, position);
+    wr_intake_publish(call->producer, position);
     wr_dispatcher_hurry(dispatcher_of(call));
 }
 
@@ -469,7 +485,7 @@ int wr_intake_finish(struct wr_intake_call *call, uint64_t position)
     if (sync)
         publish_sync(call, position);
     else
-        publish(call, position);
+        wr_intake_publish(call->producer, position);
     int result = sync ? wait_for_handlers(call, ticket) : 0;
     wr_intake_leave(call);
     return set_error(call, result);
@@ -501,17 +517,7 @@ static int add_slow(struct weir_metric *metric, struct wr_value value, bool sets
         wr_intake_leave(&call);
         return error;
     }
-    struct wr_ring *ring = &call.producer->ring;
-    uint64_t position = wr_ring_position(ring);
-    int64_t time_ns = wr_intake_time(&call);
-    *wr_ring_slot(ring, position) = (weir_sample){
-        .series = metric->series,
-        .kind = value.kind,
-        .flags = (uint16_t)(metric->flags | call.flags),
-        .time_ns = time_ns,
-        .value.i64 = value.is.i64,
-    };
-    return wr_intake_finish(&call, position + 1);
+    return wr_intake_finish(&call, wr_intake_write(call.producer, metric, value, call.flags));
 }
 
 int wr_intake_add_slow(struct weir_metric *metric, struct wr_value value)

@@ -73,6 +73,14 @@ struct wr_intake_call {
     uint32_t waits;        /* how often it has waited since then */
 };
 
+/* wr_fast_add_begin and wr_fast_add_publish, also where there is no membarrier. */
+void wr_intake_begin(struct wr_producer *producer);
+void wr_intake_publish(struct wr_producer *producer, uint64_t position);
+
+/* Writes one value at the ring's position, with the present time. Returns the position behind it. */
+uint64_t wr_intake_write(struct wr_producer *producer, const struct weir_metric *metric, struct wr_value value,
+                         uint16_t flags);
+
 /* Returns false if the call is refused, with the error to return in *error. */
 bool wr_intake_enter(struct wr_intake_call *call, int *error);
 void wr_intake_leave(struct wr_intake_call *call);

@@ -25,14 +25,6 @@ static bool is_usable(const struct wr_producer *producer)
            !producer->shared;
 }
 
-/* As wr_intake_enter: without membarrier, the store of `busy` and the load of `state` need a fence. */
-static void begin(struct wr_producer *producer)
-{
-    wr_fast_add_begin(producer);
-    if (producer->fenced)
-        atomic_exchange(&producer->busy, WR_PRODUCER_WRITING);
-}
-
 static struct wr_dispatcher *find_dispatcher(struct wr_runtime *runtime)
 {
     return &wr_runtime_engine(runtime)->dispatcher;
@@ -51,32 +43,6 @@ static bool has_room(struct wr_producer *producer, struct wr_runtime *runtime)
 }
 
 /* ---- Adding ---------------------------------------------------------------------------------- */
-
-static void publish(struct wr_producer *producer, uint64_t position)
-{
-    wr_fast_add_publish(producer, position);
-    if (!producer->fenced)
-        return;
-    /* as in intake: the store of tail and the load of parked as sequentially consistent operations */
-    atomic_exchange(&producer->ring.tail, position);
-    if (atomic_load(&producer->ring.parked))
-        wr_intake_wake_dispatcher(producer);
-}
-
-static void write_sample(struct wr_producer *producer, const struct weir_metric *metric, struct wr_value value)
-{
-    struct wr_ring *ring = &producer->ring;
-    uint64_t position = wr_ring_position(ring);
-    bool ticks = atomic_load_explicit(&producer->ticks, memory_order_relaxed);
-    *wr_ring_slot(ring, position) = (weir_sample){
-        .series = metric->series,
-        .kind = value.kind,
-        .flags = (uint16_t)(metric->flags | (ticks ? WR_RING_TICKS : WR_RING_WALL)),
-        .time_ns = ticks ? (int64_t)wr_clock_ticks() : wr_clock_wall_ns(),
-        .value.i64 = value.is.i64,
-    };
-    publish(producer, position + 1);
-}
 
 enum verdict { ADDED, BUSY, CLOSED };
 
@@ -98,7 +64,7 @@ static enum verdict add(struct wr_producer *producer, struct weir_metric *metric
     case WR_GATE_OPEN_UNTIMED:
         if (!has_room(producer, runtime))
             return BUSY;
-        write_sample(producer, metric, value);
+        wr_intake_publish(producer, wr_intake_write(producer, metric, value, 0));
         return ADDED;
     default: return BUSY; /* COLD: to be resolved; WAIT, SYNC: to be waited for */
     }
@@ -116,7 +82,7 @@ static int add_slow(struct weir_metric *metric, struct wr_value value)
         return wr_try_add_refuse(WEIR_REFUSED_CLOSED);
     if (!is_usable(producer))
         return wr_try_add_refuse(WEIR_REFUSED_BUSY);
-    begin(producer);
+    wr_intake_begin(producer);
     enum verdict verdict = add(producer, metric, value);
     wr_fast_add_end(producer);
     if (verdict == ADDED && instrument == WEIR_GAUGE)
