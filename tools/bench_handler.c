@@ -191,10 +191,8 @@ static int run(const struct command *command, int argc, char **argv)
     bool json = false;
     int error = 0;
     for (int option; !error && (option = getopt_long(argc, argv, "o:d:h", options, NULL)) != -1;) {
-        if (option == 'h') {
-            command_print_help(command, stdout);
-            return EXIT_SUCCESS;
-        }
+        if (option == 'h')
+            return command_print_help(command, stdout);
         json |= option == 'j';
         error = option == 'j' ? 0 : take(command, &subject, option, &time_ns);
     }

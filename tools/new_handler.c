@@ -129,10 +129,8 @@ static int run(const struct command *command, int argc, char **argv)
         {"source", no_argument, NULL, 's'}, {"help", no_argument, NULL, 'h'}, {0}};
     struct project project = {0};
     for (int option; (option = getopt_long(argc, argv, "sh", options, NULL)) != -1;) {
-        if (option == 'h') {
-            command_print_help(command, stdout);
-            return EXIT_SUCCESS;
-        }
+        if (option == 'h')
+            return command_print_help(command, stdout);
         if (option != 's')
             return command_show_usage(command);
         project.is_source = true;

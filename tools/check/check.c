@@ -444,7 +444,7 @@ static int parse(const struct command *command, struct request *request, int arg
             if (!wr_units_parse_duration(optarg, &request->timeout_ns))
                 return command_refuse(command, "--timeout: \"%s\" is not " WR_UNITS_DURATION_HINT, optarg);
             break;
-        case 'h': command_print_help(command, stdout); return EXIT_SUCCESS;
+        case 'h': return command_print_help(command, stdout);
         default: return command_show_usage(command);
         }
     }

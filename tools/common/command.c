@@ -14,10 +14,11 @@
 
 /* ---- Output ---------------------------------------------------------------------------------- */
 
-void command_print_help(const struct command *command, FILE *to)
+int command_print_help(const struct command *command, FILE *to)
 {
     fprintf(to, "usage: weir %s%s%s\n\n%s\n%s", command->name, *command->arguments ? " " : "",
             command->arguments, command->summary, command->help);
+    return EXIT_SUCCESS;
 }
 
 int command_show_usage(const struct command *command)
@@ -137,10 +138,8 @@ int command_read_listing(const struct command *command, int argc, char **argv, i
         {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
     *listing = (struct command_listing){0};
     for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
-        if (option == 'h') {
-            command_print_help(command, stdout);
-            return EXIT_SUCCESS;
-        }
+        if (option == 'h')
+            return command_print_help(command, stdout);
         if (option != 'j')
             return command_show_usage(command);
         listing->json = true;
@@ -153,10 +152,8 @@ int command_read_name(const struct command *command, int argc, char **argv, int 
 {
     static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
     int option = getopt_long(argc, argv, "h", options, NULL);
-    if (option == 'h') {
-        command_print_help(command, stdout);
-        return EXIT_SUCCESS;
-    }
+    if (option == 'h')
+        return command_print_help(command, stdout);
     if (option != -1)
         return command_show_usage(command);
     *name = argv[optind];

@@ -58,8 +58,8 @@ struct wr_plugins *command_plugins(void);
 
 /* ---- Output ---------------------------------------------------------------------------------- */
 
-/* Prints how the subcommand is used. */
-void command_print_help(const struct command *command, FILE *to);
+/* Prints how the subcommand is used. Returns EXIT_SUCCESS. */
+int command_print_help(const struct command *command, FILE *to);
 
 /* Prints a message and the usage line to stderr. Returns EXIT_USAGE. */
 int command_refuse(const struct command *command, const char *format, ...)

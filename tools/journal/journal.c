@@ -165,7 +165,7 @@ static int run(const struct command *command, int argc, char **argv)
                 return command_refuse(command, "--timeout: \"%s\" is not " WR_UNITS_DURATION_HINT, optarg);
             request.timeout_ms = timeout_ns / 1000000;
             break;
-        case 'h': command_print_help(command, stdout); return EXIT_SUCCESS;
+        case 'h': return command_print_help(command, stdout);
         default: return command_show_usage(command);
         }
     }

@@ -44,7 +44,7 @@ static int parse(const struct command *command, struct service *service, struct 
             if (!service_set_every(service, optarg))
                 return command_refuse(command, "--every: \"%s\" is not a duration from 100ms to 1d", optarg);
             break;
-        case 'h': command_print_help(command, stdout); return EXIT_SUCCESS;
+        case 'h': return command_print_help(command, stdout);
         default: return command_show_usage(command);
         }
     }

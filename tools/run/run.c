@@ -154,7 +154,7 @@ static int parse(const struct command *command, struct request *request, int arg
         case OPTION_MLBENCH: result = set_mlbench(command, request, optarg); break;
         case OPTION_PROGRESS: result = set_progress(command, request, optarg); break;
         case OPTION_REPORT: result = set_report(command, request, optarg); break;
-        case 'h': command_print_help(command, stdout); return EXIT_SUCCESS;
+        case 'h': return command_print_help(command, stdout);
         default: command_show_usage(command); return EXIT_NOT_RUN;
         }
     }

@@ -91,8 +91,7 @@ static int run(const struct command *command, int argc, char **argv)
     for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
         if (option != 'h')
             return command_show_usage(command);
-        command_print_help(command, stdout);
-        return EXIT_SUCCESS;
+        return command_print_help(command, stdout);
     }
     if (argc - optind != 2)
         return command_refuse(command, "expected list, verify or replay, and a FOLDER");

@@ -154,7 +154,7 @@ static int read_options(const struct command *command, int argc, char **argv, st
                                             {0}};
     for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
         switch (option) {
-        case 'h': command_print_help(command, stdout); return EXIT_SUCCESS;
+        case 'h': return command_print_help(command, stdout);
         case 'j': request->json = true; break;
         case OPTION_FOLDER: request->search.folder = optarg; break;
         case OPTION_WATCH: request->is_watch = true; break;

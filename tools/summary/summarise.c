@@ -74,7 +74,7 @@ static int parse(const struct command *command, struct request *request, int arg
         case OPTION_JSON: request->as_json = true; break;
         case OPTION_CSV: request->as_csv = true; break;
         case OPTION_PARSE: error = set_type(command, request, optarg); break;
-        case 'h': command_print_help(command, stdout); return EXIT_SUCCESS;
+        case 'h': return command_print_help(command, stdout);
         default: return command_show_usage(command);
         }
     }

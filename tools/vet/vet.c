@@ -222,10 +222,8 @@ static int run(const struct command *command, int argc, char **argv)
     const char *only = NULL;
     int error = 0;
     for (int option; !error && (option = getopt_long(argc, argv, "o:r:w:d:f:h", options, NULL)) != -1;) {
-        if (option == 'h') {
-            command_print_help(command, stdout);
-            return EXIT_SUCCESS;
-        }
+        if (option == 'h')
+            return command_print_help(command, stdout);
         error = take(command, &request, option, &only);
     }
     if (error)
