@@ -49,11 +49,6 @@ static bool refuse(struct wr_error *error, const char *variable, const char *val
                            wr_utf8_quote(shown, sizeof shown, value, strlen(value)));
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Copies the text without blanks around it, a plus sign, and underscores between digits, which Python's float()
  * allows. Returns false if it does not fit. */
 static bool strip(char out[SHOWN_ROOM], const char *text)
@@ -65,7 +60,7 @@ static bool strip(char out[SHOWN_ROOM], const char *text)
     while (length && strchr(blanks, text[length - 1]))
         length--;
     for (size_t i = 0; i < length; i++) {
-        bool is_separator = text[i] == '_' && i > 0 && is_digit(text[i - 1]) && is_digit(text[i + 1]);
+        bool is_separator = text[i] == '_' && i > 0 && wr_is_digit(text[i - 1]) && wr_is_digit(text[i + 1]);
         if (used + 1 == SHOWN_ROOM)
             return false;
         if (!is_separator)

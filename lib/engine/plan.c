@@ -6,6 +6,7 @@
 #include "config/expand.h"
 #include "config/options.h"
 #include "handler/unavailable.h"
+#include "registry/labels.h"
 #include "text/buffer.h"
 #include "text/error.h"
 #include "text/name_index.h"
@@ -347,14 +348,6 @@ static bool make_labels(struct planner *p)
     return false;
 }
 
-static bool has_label(const weir_map *labels, const char *key)
-{
-    for (size_t i = 0; i < labels->count; i++)
-        if (strcmp(labels->items[i].key, key) == 0)
-            return true;
-    return false;
-}
-
 /* Expanded here, not when the configuration is read: a forked child has another PID. */
 static bool expand_instance(struct planner *p, struct wr_buffer *value)
 {
@@ -390,7 +383,8 @@ static bool add_instance(struct planner *p, const char *value)
 static bool make_pushed_labels(struct planner *p)
 {
     struct wr_buffer value = {0};
-    if (has_label(&p->plan->config->settings.labels, "instance"))
+    const weir_map *labels = &p->plan->config->settings.labels;
+    if (wr_labels_have(labels->items, labels->count, "instance"))
         return true;
     bool made = expand_instance(p, &value) && (!value.length || add_instance(p, value.data));
     wr_buffer_fini(&value);

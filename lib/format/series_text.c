@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "text/buffer.h"
+#include "text/common.h"
 #include "text/number.h"
 
 enum { NAME_LONGEST = 256 }; /* a digit gets a _ in front */
@@ -63,17 +64,13 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Each character that is not allowed in a name becomes one '_'. */
 static void put_name(struct wr_buffer *out, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++)
         if (((unsigned char)text[i] & 0xc0) != 0x80) /* not within a character of several bytes */
-            wr_buffer_put_char(out, is_letter(text[i]) || is_digit(text[i]) || text[i] == ':' ? text[i] : '_');
+            wr_buffer_put_char(out,
+                               is_letter(text[i]) || wr_is_digit(text[i]) || text[i] == ':' ? text[i] : '_');
 }
 
 /* Where the suffix of a part of an interval begins: ".p99_9"; the end of the name if there is none. */
@@ -85,7 +82,7 @@ static size_t find_interval_part(const char *name)
         if (ends_with(name, length, parts[i]))
             return length - strlen(parts[i]);
     const char *dot = strrchr(name, '.');
-    return dot && dot[1] == 'p' && is_digit(dot[2]) && strspn(dot + 2, "0123456789_") == strlen(dot + 2)
+    return dot && dot[1] == 'p' && wr_is_digit(dot[2]) && strspn(dot + 2, "0123456789_") == strlen(dot + 2)
                ? (size_t)(dot - name)
                : length;
 }
@@ -133,7 +130,7 @@ static void put_family(struct wr_buffer *out, struct wr_series_text *text, const
     const char *name = series->name;
     size_t length = strlen(name);
     size_t stem = find_stem(text, name, length);
-    if (is_digit(series->group[0]))
+    if (wr_is_digit(series->group[0]))
         wr_buffer_put_char(out, '_');
     put_name(out, series->group, strlen(series->group));
     wr_buffer_put_char(out, '_');
@@ -215,12 +212,12 @@ static void make_key(const struct walk *walk, char *out, const char *key)
 {
     static const char exported[] = "exported_";
     size_t length = 0;
-    if (is_digit(*key))
+    if (wr_is_digit(*key))
         out[length++] = '_';
     for (; *key && length < NAME_LONGEST; key++) {
         if (((unsigned char)*key & 0xc0) == 0x80)
             continue;
-        char c = is_letter(*key) || is_digit(*key) ? *key : '_';
+        char c = is_letter(*key) || wr_is_digit(*key) ? *key : '_';
         if (c != '_' || length != 1 || out[0] != '_')
             out[length++] = c;
     }

@@ -7,14 +7,9 @@
 
 #include "text/common.h"
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static const char *skip_digits(const char *at, const char *end)
 {
-    while (at < end && is_digit(*at))
+    while (at < end && wr_is_digit(*at))
         at++;
     return at;
 }
@@ -102,7 +97,7 @@ static bool read_digits(const char *at, const char *end, bool is_negative, int64
     uint64_t size = 0, limit = (uint64_t)INT64_MAX + is_negative;
     for (; at < end; at++) {
         unsigned digit = (unsigned)(*at - '0');
-        if (!is_digit(*at) || size > (limit - digit) / 10)
+        if (!wr_is_digit(*at) || size > (limit - digit) / 10)
             return false;
         size = size * 10 + digit;
     }

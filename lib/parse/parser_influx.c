@@ -8,11 +8,6 @@
  * group, each line an event. What the format influx writes as %XX, because the protocol cannot escape it, is
  * decoded; other percent signs are not touched. */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* ---- Records --------------------------------------------------------------------------------- */
 
 /* A text in quotes is a value of a field, and may have line ends in it; quotes elsewhere are characters like
@@ -39,7 +34,7 @@ static uint8_t step(uint8_t state, char byte)
 
 static int hex_digit(char c)
 {
-    if (is_digit(c))
+    if (wr_is_digit(c))
         return c - '0';
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }

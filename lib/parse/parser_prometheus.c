@@ -144,13 +144,6 @@ static void read_comment(struct wr_parser *parser)
 
 /* ---- Labels ---------------------------------------------------------------------------------- */
 
-static const char *find_quote(const char *at, const char *end)
-{
-    while (at < end && *at != '"')
-        at += *at == '\\' ? 2 : 1;
-    return at < end ? at : NULL;
-}
-
 static const char *skip_word(const char *at, const char *end)
 {
     while (at < end && !strchr("={}, \t\"", *at))
@@ -165,7 +158,7 @@ static bool read_label(struct wr_parser *parser)
     const char *end = parser->line_end, *start = parser->at, *key_end = skip_word(start, end);
     const char *equals = wr_parse_skip_blanks(key_end, end);
     const char *opening = equals < end && *equals == '=' ? wr_parse_skip_blanks(equals + 1, end) : end;
-    const char *closing = opening < end && *opening == '"' ? find_quote(opening + 1, end) : NULL;
+    const char *closing = opening < end && *opening == '"' ? wr_parse_find_quote(opening + 1, end) : NULL;
     if (!closing)
         return wr_parse_refuse(parser, start, "%s is not the beginning of a label (like key=\"value\")",
                                wr_parse_quote(shown, start, opening));

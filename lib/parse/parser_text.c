@@ -168,14 +168,6 @@ static bool starts_with(const char *at, const char *end, const char *word)
     return (size_t)(end - at) >= length && memcmp(at, word, length) == 0;
 }
 
-/* The end of a quoted text that begins at `at`: its closing quote. NULL: none. */
-static const char *find_quote(const char *at, const char *end)
-{
-    while (at < end && *at != '"')
-        at += *at == '\\' ? 2 : 1;
-    return at < end ? at : NULL;
-}
-
 /* The first `word` from `at` on, near enough that a name ends there. */
 static const char *find_near(const char *at, const char *end, const char *word)
 {
@@ -188,7 +180,7 @@ static const char *skip_labels(const char *at, const char *end)
 {
     for (;;) {
         const char *equals = find_near(at, end, "=\"");
-        const char *quote = equals ? find_quote(equals + 2, end) : NULL;
+        const char *quote = equals ? wr_parse_find_quote(equals + 2, end) : NULL;
         if (!quote || quote + 1 == end)
             return NULL;
         at = quote + 2;
@@ -209,7 +201,7 @@ static bool read_rest(const char *at, const char *end, struct parts *parts)
     }
     if (at && starts_with(at, end, note)) {
         parts->note = at + sizeof note - 1;
-        parts->note_end = find_quote(parts->note, end);
+        parts->note_end = wr_parse_find_quote(parts->note, end);
         at = parts->note_end ? parts->note_end + 1 : NULL;
     }
     return at == end;
@@ -268,7 +260,7 @@ static bool keep_labels(struct wr_parser *parser, const char *at)
     const char *end = parser->line_end;
     for (const char *quote = NULL; !quote || quote[1] == ','; at = quote + 2) {
         const char *equals = find_near(at, end, "=\"");
-        quote = find_quote(equals + 2, end);
+        quote = wr_parse_find_quote(equals + 2, end);
         const char *key = unescape(parser, at, equals);
         const char *value = key ? unescape(parser, equals + 2, quote) : NULL;
         if (!value)

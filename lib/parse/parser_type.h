@@ -146,6 +146,14 @@ static inline const char *wr_parse_skip_blanks(const char *at, const char *end)
     return at;
 }
 
+/* The end of a quoted text that begins at `at`: its closing quote. NULL: none. */
+static inline const char *wr_parse_find_quote(const char *at, const char *end)
+{
+    while (at < end && *at != '"')
+        at += *at == '\\' ? 2 : 1;
+    return at < end ? at : NULL;
+}
+
 /* wr_parser_type.next of parsers whose lines have one record each. comment: with what lines begin that have
  * none; '\0': nothing. */
 static inline bool wr_parse_line(struct wr_parser *parser, char comment, bool (*read)(struct wr_parser *parser))

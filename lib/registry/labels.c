@@ -47,6 +47,14 @@ static void copy(struct wr_label_set *set, const weir_map *map)
     }
 }
 
+bool wr_labels_have(const weir_label *labels, size_t count, const char *key)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(labels[i].key, key) == 0)
+            return true;
+    return false;
+}
+
 struct wr_label_set *wr_labels_new(const weir_map *map, uint64_t number, struct wr_error *error)
 {
     if (!wr_labels_check(map, error))

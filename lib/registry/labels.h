@@ -23,6 +23,9 @@ struct wr_label_set {
 /* Whether the keys and values of labels are valid. */
 bool wr_labels_check(const weir_map *map, struct wr_error *error);
 
+/* Whether one of them has the key. */
+bool wr_labels_have(const weir_label *labels, size_t count, const char *key);
+
 /* Returns a sorted copy with one reference. NULL, with the error set, if a key or value is not valid. */
 struct wr_label_set *wr_labels_new(const weir_map *map, uint64_t number, struct wr_error *error);
 

@@ -49,7 +49,7 @@ static bool add_variables(struct wr_source *source, const struct wr_prepare_opti
             return wr_error_no_memory(from->error, NULL);
         for (char *c = key; *c; c++)
             *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
-        if (!wr_source_options_has_label(labels, key))
+        if (!wr_labels_have(labels->items, labels->count, key))
             items[labels->count++] = (weir_label){key, value + 1};
     }
     return true;

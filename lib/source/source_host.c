@@ -14,6 +14,7 @@
 #include "os/clock.h"
 #include "producer/typed.h"
 #include "registry/family.h"
+#include "registry/labels.h"
 #include "registry/series.h"
 #include "registry/stream.h"
 #include "runtime/event.h"
@@ -322,14 +323,6 @@ static bool set_group(struct wr_source *source, const char *group)
     return wr_source_host_put_group(&source->group, source, group);
 }
 
-static bool has_label(const weir_label *labels, size_t count, const char *key)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(labels[i].key, key) == 0)
-            return true;
-    return false;
-}
-
 /* Those of the source, the text's others, and the record's others. Sets *count. Returns false if out of memory.
  */
 static bool merge_labels(struct wr_source *source, const weir_record *record, size_t *count)
@@ -344,11 +337,11 @@ static bool merge_labels(struct wr_source *source, const weir_record *record, si
     for (size_t i = 0; i < own->count; i++)
         labels[(*count)++] = own->items[i];
     for (size_t i = 0; i < scope->label_count; i++)
-        if (!wr_source_options_has_label(own, scope->labels[i].key))
+        if (!wr_labels_have(own->items, own->count, scope->labels[i].key))
             labels[(*count)++] = scope->labels[i];
     size_t given = *count; /* nobody overrides these */
     for (size_t i = 0; i < record->label_count; i++)
-        if (!has_label(labels, given, record->labels[i].key))
+        if (!wr_labels_have(labels, given, record->labels[i].key))
             labels[(*count)++] = record->labels[i];
     /* else a series has a key for each order of the sender's, and each counts for series_limit */
     wr_stream_sort_labels(labels, *count);

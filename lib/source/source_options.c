@@ -79,14 +79,6 @@ const weir_option *wr_source_options_find_clash(const struct wr_options_table *o
     return NULL;
 }
 
-bool wr_source_options_has_label(const weir_map *labels, const char *key)
-{
-    for (size_t i = 0; i < labels->count; i++)
-        if (strcmp(labels->items[i].key, key) == 0)
-            return true;
-    return false;
-}
-
 bool wr_source_options_has_patterns(const struct wr_source_options *options)
 {
     return !wr_parser_type_at((size_t)options->parse);

@@ -35,8 +35,6 @@ struct wr_options_table wr_source_options_table(bool parses);
  * none. */
 const weir_option *wr_source_options_find_clash(const struct wr_options_table *own, bool parses);
 
-bool wr_source_options_has_label(const weir_map *labels, const char *key);
-
 /* Whether `parse` is patterns. */
 bool wr_source_options_has_patterns(const struct wr_source_options *options);
 

@@ -27,6 +27,11 @@
 /* A deadline that is never reached. */
 #define WR_NEVER INT64_MAX
 
+static inline bool wr_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 __extension__ typedef __int128 wr_int128;
 __extension__ typedef unsigned __int128 wr_uint128;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "names.h"
+#include "registry/labels.h"
 #include "registry/stream.h"
 #include "runtime/event.h"
 
@@ -14,14 +15,6 @@ const char *record_group(const struct record_defaults *defaults, const struct wr
     return record->group ? record->group : defaults->group;
 }
 
-static bool has_label(const struct wr_parse_record *record, const char *key)
-{
-    for (size_t i = 0; i < record->label_count; i++)
-        if (strcmp(record->labels[i].key, key) == 0)
-            return true;
-    return false;
-}
-
 weir_stream *record_stream(const struct record_defaults *defaults, const struct wr_parse_record *record)
 {
     weir_label labels[2 * WR_PARSER_LABELS];
@@ -29,7 +22,7 @@ weir_stream *record_stream(const struct record_defaults *defaults, const struct 
     if (count)
         memcpy(labels, record->labels, count * sizeof *labels);
     for (size_t i = 0; i < defaults->label_count; i++)
-        if (!has_label(record, defaults->labels[i].key))
+        if (!wr_labels_have(record->labels, record->label_count, defaults->labels[i].key))
             labels[count++] = defaults->labels[i];
     return weir_get_stream_labeled(record_group(defaults, record), labels, count);
 }
