@@ -60,9 +60,9 @@ static bool begin(struct call *call, const char *fault)
 {
     call->runtime = wr_runtime_get();
     call->error.code = call->runtime ? 0 : WEIR_ERR_MEMORY; /* it has a kilobyte, so only this is cleared */
-    if (!call->error.code && fault)
+    if (call->runtime && fault)
         wr_error_set(&call->error, WEIR_ERR_ARGUMENT, "%s", fault);
-    return call->error.code;
+    return !call->runtime || fault;
 }
 
 /* The same for a call that waits, which a handler's thread must not make. */
