@@ -222,8 +222,8 @@ static void put_back_spooled(struct wr_lane *lane)
 void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why)
 {
     if (wr_lane_in_flight(lane) && lane->flight.in_handler) {
-        /* the worker keeps the reference until the handler returns. in_callback would be wrong here: it is
-         * false while the handler waits inside emit, and true while it opens, when it has no samples */
+        /* the worker keeps the reference until the handler returns. The thread's state would be wrong here: it
+         * is WAITING while the handler waits inside emit, and CALLING while it opens, when it has no samples */
         complete_dropped(lane, &lane->flight.range, discard(lane, &lane->flight.range, why));
         lane->flight.settled_early = true;
     } else if (wr_lane_in_flight(lane)) {
@@ -329,7 +329,7 @@ static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int
     lane->offered += offer->count;
     lane->position += offer->count;
     lane->next_id.sequence += offer->count;
-    int ending = lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->end_reason;
+    int ending = wr_lane_ending(lane);
     if (ending != WR_LANE_LIVES) {
         discard(lane, &range, (enum weir_drop)ending);
         wr_ticket_complete(offer->ticket, WEIR_ERR_DROPPED);
@@ -342,7 +342,7 @@ static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int
     if (offer->now && !queued_before && wr_lane_now_claim(lane, offer->count, now_ns, offer->now))
         return;
     if (must_wake(lane, queued_before))
-        wr_condition_wake(&lane->work);
+        wr_condition_wake(&lane->worker.work);
     if (wr_lane_is_half_full(lane))
         wr_condition_wake(&lane->spooler.work);
 }
@@ -413,7 +413,7 @@ static void log_not_kept(struct wr_lane *lane, const struct wr_lane_arrivals *ar
 int wr_lane_sum(struct wr_lane *lane, const struct wr_lane_arrivals *arrivals)
 {
     wr_lock_enter(&lane->lock);
-    int ending = lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->end_reason;
+    int ending = wr_lane_ending(lane);
     uint64_t arrived = arrivals->summed + arrivals->beyond_limit + arrivals->no_memory +
                        arrivals->unrepresentable + arrivals->filtered;
     lane->offered += arrived - arrivals->recovered;
@@ -433,7 +433,7 @@ int wr_lane_sum(struct wr_lane *lane, const struct wr_lane_arrivals *arrivals)
 void wr_lane_discard_sums(struct wr_lane *lane, uint64_t left)
 {
     wr_lock_enter(&lane->lock);
-    int ending = lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->end_reason;
+    int ending = wr_lane_ending(lane);
     lane->left_in_journal += left;
     wr_lane_count_drop(lane, (enum weir_drop)ending, lane->summing - left);
     lane->summing = lane->summing_in_memory = 0;
@@ -466,12 +466,12 @@ void wr_lane_offer_summaries(struct wr_lane *lane, struct wr_segment *segment, i
     lane->summing_in_memory = 0;
     lane->position += range.count;
     lane->next_summary_id.sequence += range.count;
-    int ending = lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->end_reason;
+    int ending = wr_lane_ending(lane);
     if (ending == WR_LANE_LIVES)
         push(lane, &range);
     else
         discard(lane, &range, (enum weir_drop)ending);
-    wr_condition_wake(&lane->work);
+    wr_condition_wake(&lane->worker.work);
     wr_losses_log(lane, now_ns);
     wr_lane_unlock(lane);
 }
@@ -539,9 +539,10 @@ static void log_end(struct wr_lane *lane, uint64_t dropped)
     if (counts[0])
         wr_lane_log(lane, dropped ? WEIR_LOG_ERROR : WEIR_LOG_WARNING, "%s%s%s; not delivered in time: %s",
                     lane->stop_reason == WEIR_DROPPED_REMOVED ? "removed" : "shutting down",
-                    lane->failing                                  ? " while failing: "
-                    : lane->in_callback || lane->flight.in_handler ? " while the handler is busy"
-                                                                   : "",
+                    lane->failing ? " while failing: "
+                    : wr_lane_thread_is_inside(&lane->worker) || lane->flight.in_handler
+                        ? " while the handler is busy"
+                        : "",
                     lane->failing ? lane->last_error : "", counts);
 }
 
@@ -571,7 +572,7 @@ static int64_t end_time(const struct wr_lane *lane)
 static bool must_end_in_time(const struct wr_lane *lane)
 {
     return lane->stopping && lane->end_reason == WR_LANE_LIVES &&
-           (lane->worker == WR_WORKER_RUNNING || lane->stop_reason == WEIR_DROPPED_REMOVED);
+           (wr_lane_thread_runs(&lane->worker) || lane->stop_reason == WEIR_DROPPED_REMOVED);
 }
 
 enum wr_waiting wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns)
@@ -602,8 +603,7 @@ static bool queue_recovered(struct wr_lane *lane, const struct wr_range *range)
     lane->recovered += range->count;
     lane->position += range->count;
     wr_backpressure_rise(&lane->pressure, wr_lane_pressing_bytes(lane), range->since_ns);
-    wr_condition_wake(&lane->work);
-    wr_condition_wake(&lane->spooler.work);
+    wr_lane_thread_wake_all(lane);
     return true;
 }
 
@@ -679,7 +679,7 @@ void wr_lane_request_reload(struct wr_lane *lane)
         lane->sync_waiters.error = 0;
     lane->has_given_up = false;
     wr_lane_end_delay(lane);
-    wr_condition_wake(&lane->work);
+    wr_condition_wake(&lane->worker.work);
     wr_lane_unlock(lane);
 }
 

@@ -61,9 +61,9 @@ static bool replace_handler(struct wr_lane *lane, const struct wr_lane_handler *
     discard(discarded, &lane->successor);
     lane->successor = *handler;
     lane->sync_waiters.error = 0; /* calls wait for this one */
-    if (lane->worker == WR_WORKER_RUNNING) {
+    if (wr_lane_thread_runs(&lane->worker)) {
         lane->end_reason = WR_LANE_LIVES;
-        wr_condition_wake(&lane->work);
+        wr_condition_wake(&lane->worker.work);
         return false;
     }
     discard(discarded, &lane->handler);
@@ -95,7 +95,7 @@ bool wr_lane_config_remove(struct wr_lane *lane, int64_t deadline_ns, struct wr_
     *discarded = (struct wr_lane_discarded){0};
     wr_lock_enter(&lane->lock);
     bool was_stopping = lane->stopping;
-    bool runs = lane->worker == WR_WORKER_RUNNING;
+    bool runs = wr_lane_thread_runs(&lane->worker);
     /* while the worker destroys the old handler, the successor stays: it delivers what is queued */
     if (!runs || lane->handler.instance)
         discard(discarded, &lane->successor);

@@ -21,7 +21,7 @@ uint64_t wr_lane_flush_request(struct wr_lane *lane, int64_t deadline_ns)
     wr_lane_end_delay(lane);
     if (!lane->has_given_up || lane->successor.instance)
         lane->sync_waiters.error = 0; /* there will be another attempt */
-    wr_condition_wake(&lane->work);
+    wr_condition_wake(&lane->worker.work);
     wr_lane_unlock_from_program(lane, &signals);
     return position;
 }
@@ -31,7 +31,7 @@ uint64_t wr_lane_flush_request(struct wr_lane *lane, int64_t deadline_ns)
  * takes. */
 static bool is_flushed(const struct wr_lane *lane, uint64_t position)
 {
-    bool is_alive = lane->worker == WR_WORKER_RUNNING && lane->end_reason == WR_LANE_LIVES;
+    bool is_alive = wr_lane_thread_runs(&lane->worker) && lane->end_reason == WR_LANE_LIVES;
     bool holds_samples = lane->open && lane->needs_flush && lane->has_flush;
     if (wr_lane_front(lane) < position)
         return false;
@@ -47,7 +47,7 @@ static bool is_spooled(const struct wr_lane *lane, uint64_t position)
 /* Whether they stay there: another attempt has failed, or there will be none. */
 static bool stays_spooled(const struct wr_lane *lane, uint64_t position)
 {
-    bool will_retry = lane->worker == WR_WORKER_RUNNING && lane->end_reason == WR_LANE_LIVES;
+    bool will_retry = wr_lane_thread_runs(&lane->worker) && lane->end_reason == WR_LANE_LIVES;
     return is_spooled(lane, position) && (!will_retry || (lane->failing && lane->retry_at_ns));
 }
 
@@ -57,7 +57,7 @@ static bool has_failed(struct wr_lane *lane)
     if (!lane->sync_waiters.error || lane->spool_state.busy)
         return false;
     int64_t now_ns = wr_clock_monotonic_ns();
-    return lane->worker != WR_WORKER_RUNNING || wr_spool_policy_time(lane, now_ns) > now_ns;
+    return !wr_lane_thread_runs(&lane->worker) || wr_spool_policy_time(lane, now_ns) > now_ns;
 }
 
 static bool is_done(struct wr_lane *lane, uint64_t position)

@@ -9,23 +9,21 @@ void wr_lane_fork_prepare(struct wr_lane *lane, int64_t deadline_ns)
     lane->fork_unsafe = true;
     if (!wr_lock_enter_by(&lane->lock, deadline_ns))
         return;
-    lane->fork_pending = true;
-    while ((lane->in_callback || lane->spool_state.busy) && wr_clock_monotonic_ns() < deadline_ns)
+    lane->fork = WR_LANE_FORK_PENDING;
+    while ((wr_lane_thread_is_inside(&lane->worker) || lane->spool_state.busy) &&
+           wr_clock_monotonic_ns() < deadline_ns)
         wr_condition_wait(&lane->progress, &lane->lock, deadline_ns);
-    lane->fork_unsafe = lane->in_callback;
+    lane->fork_unsafe = wr_lane_thread_is_inside(&lane->worker);
     wr_lane_unlock(lane);
 }
 
 void wr_lane_fork_parent(struct wr_lane *lane)
 {
     wr_lock_enter(&lane->lock);
-    lane->fork_pending = false;
+    if (lane->fork == WR_LANE_FORK_NOTICED)
+        wr_lane_thread_wake_all(lane);
+    lane->fork = WR_LANE_FORK_NONE;
     lane->fork_unsafe = false;
-    if (lane->fork_noticed) {
-        wr_condition_wake(&lane->work);
-        wr_condition_wake(&lane->spooler.work);
-    }
-    lane->fork_noticed = false;
     wr_lane_unlock(lane);
 }
 
@@ -33,6 +31,6 @@ struct wr_instance *wr_lane_fork_child(const struct wr_lane *lane, bool prepared
 {
     if (lane->spool_state.spool)
         wr_spool_abandon(lane->spool_state.spool);
-    *torn = prepared ? lane->fork_unsafe : lane->in_callback;
+    *torn = prepared ? lane->fork_unsafe : wr_lane_thread_is_inside(&lane->worker);
     return lane->handler.instance;
 }

@@ -14,7 +14,7 @@
 /* A caller's messages are left to the worker: see lane_now.h. */
 static void unlock(struct wr_lane *lane)
 {
-    if (lane->now)
+    if (wr_lane_thread_is_now(&lane->worker))
         wr_lock_leave(&lane->lock);
     else
         wr_lane_unlock(lane);
@@ -23,7 +23,7 @@ static void unlock(struct wr_lane *lane)
 bool wr_lane_host_defer(struct wr_lane *lane, int level, const char *text)
 {
     wr_lock_enter(&lane->lock);
-    bool deferred = lane->now;
+    bool deferred = wr_lane_thread_is_now(&lane->worker);
     if (deferred)
         wr_lane_log(lane, level, "%s", text);
     unlock(lane);
@@ -58,7 +58,7 @@ void wr_lane_host_wake_at(struct wr_lane *lane, int64_t at_ns)
 {
     wr_lock_enter(&lane->lock);
     lane->wake_at_ns = at_ns;
-    wr_condition_wake(&lane->work);
+    wr_condition_wake(&lane->worker.work);
     unlock(lane);
 }
 
@@ -88,7 +88,7 @@ int64_t wr_lane_host_stop_deadline(struct wr_lane *lane)
 /* Whether nothing may be moved to the spool by this thread: the spooler does it. */
 static bool leaves_spool(struct wr_lane *lane)
 {
-    return wr_lane_is_forking(lane) || lane->spooler.state == WR_WORKER_RUNNING;
+    return wr_lane_is_forking(lane) || wr_lane_thread_runs(&lane->spooler);
 }
 
 /* Moves to the spool what filled the queue while the handler was busy. */
@@ -103,24 +103,23 @@ static void sleep_until(struct wr_lane *lane, int64_t deadline_ns)
 {
     lane->spool_state.handler_turn = false;
     int64_t move_ns = leaves_spool(lane) ? WR_NEVER : wr_spool_policy_time(lane, wr_clock_monotonic_ns());
-    wr_condition_wait(&lane->work, &lane->lock, move_ns < deadline_ns ? move_ns : deadline_ns);
+    wr_condition_wait(&lane->worker.work, &lane->lock, move_ns < deadline_ns ? move_ns : deadline_ns);
 }
 
 bool wr_lane_host_wait(struct wr_lane *lane, int64_t deadline_ns)
 {
     wr_lock_enter(&lane->lock);
-    if (lane->now) { /* emit_now must not wait */
+    if (wr_lane_thread_is_now(&lane->worker)) { /* emit_now must not wait */
         unlock(lane);
         return false;
     }
-    lane->in_callback = false;
-    wr_condition_wake(&lane->progress);
+    wr_lane_thread_begin_wait(lane);
     spool_what_is_due(lane);
     while (wr_lane_is_forking(lane) || (!must_stop(lane) && wr_clock_monotonic_ns() < deadline_ns)) {
-        sleep_until(lane, lane->fork_pending ? WR_NEVER : deadline_ns);
+        sleep_until(lane, lane->fork != WR_LANE_FORK_NONE ? WR_NEVER : deadline_ns);
         spool_what_is_due(lane);
     }
-    lane->in_callback = true;
+    wr_lane_thread_end_wait(&lane->worker);
     bool waited = !must_stop(lane);
     wr_lane_unlock(lane);
     return waited;
@@ -133,9 +132,9 @@ bool wr_lane_host_wait(struct wr_lane *lane, int64_t deadline_ns)
 static bool is_certain(const struct wr_lane *lane)
 {
     const struct wr_spool_state *spool = &lane->spool_state;
-    return lane->settings.overflow != WR_OVERFLOW_DROP_OLDEST && !lane->now && !lane->flight.spooled &&
-           !lane->flight.settled_early && !spool->samples && !spool->moving.segment && !must_stop(lane) &&
-           !lane->sync_waiters.count;
+    return lane->settings.overflow != WR_OVERFLOW_DROP_OLDEST && !wr_lane_thread_is_now(&lane->worker) &&
+           !lane->flight.spooled && !lane->flight.settled_early && !spool->samples && !spool->moving.segment &&
+           !must_stop(lane) && !lane->sync_waiters.count;
 }
 
 /* Whether the handler gets all samples of a segment, as they are. */
@@ -177,10 +176,9 @@ bool wr_lane_host_look_ahead(struct wr_lane *lane, uint64_t position, struct wr_
 void wr_lane_host_begin_waiting(struct wr_lane *lane)
 {
     wr_lock_enter(&lane->lock);
-    if (!lane->now) {
+    if (!wr_lane_thread_is_now(&lane->worker)) {
         spool_what_is_due(lane);
-        lane->in_callback = false;
-        wr_condition_wake(&lane->progress);
+        wr_lane_thread_begin_wait(lane);
     }
     unlock(lane);
 }
@@ -188,11 +186,11 @@ void wr_lane_host_begin_waiting(struct wr_lane *lane)
 void wr_lane_host_end_waiting(struct wr_lane *lane)
 {
     wr_lock_enter(&lane->lock);
-    while (wr_lane_is_forking(lane) && !lane->now)
-        wr_condition_wait(&lane->work, &lane->lock, WR_NEVER);
-    bool abandoned = lane->abandoned && !lane->now;
-    lane->in_callback = !abandoned;
+    if (!wr_lane_thread_is_now(&lane->worker)) {
+        while (wr_lane_is_forking(lane))
+            wr_condition_wait(&lane->worker.work, &lane->lock, WR_NEVER);
+        wr_lane_thread_park_if_abandoned(lane);
+        wr_lane_thread_end_wait(&lane->worker);
+    }
     unlock(lane);
-    if (abandoned)
-        wr_thread_park();
 }

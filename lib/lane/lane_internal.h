@@ -2,13 +2,13 @@
 #ifndef WR_LANE_INTERNAL_H
 #define WR_LANE_INTERNAL_H
 
-#include <pthread.h>
 #include <signal.h>
 
 #include "lane/backoff.h"
 #include "lane/lane.h"
 #include "lane/lane_config.h"
 #include "lane/lane_stats.h"
+#include "lane/lane_thread.h"
 #include "lane/losses.h"
 #include "lane/spool_state.h"
 #include "lane/sync_waiters.h"
@@ -30,15 +30,11 @@ struct wr_flight {
     bool settled_early;    /* settled while in the handler, whose outcome is going to be ignored */
 };
 
-/* State of the worker thread. */
-enum wr_lane_worker { WR_WORKER_NONE, WR_WORKER_RUNNING, WR_WORKER_ENDED };
-
-/* The thread of lane_spooler.h. */
-struct wr_lane_spooler_state {
-    enum wr_lane_worker state;
-    pthread_t thread;         /* unless state is NONE */
-    struct wr_condition work; /* it waits on it */
-    bool stop;                /* the lane has come to its end: it must return */
+/* A fork of the process, between its preparation and its end in the parent. */
+enum wr_lane_fork {
+    WR_LANE_FORK_NONE,
+    WR_LANE_FORK_PENDING, /* the worker must not enter plugin code, and no thread may use the disk */
+    WR_LANE_FORK_NOTICED, /* the same, and a thread has seen it: it sleeps until the fork is over */
 };
 
 enum { WR_LANE_FAULTS_MOST = 10 };
@@ -59,8 +55,7 @@ struct wr_lane {
     struct wr_deferred_log *deferred_log;
 
     struct wr_lock lock;          /* for all below */
-    struct wr_condition work;     /* the worker waits on it */
-    struct wr_condition progress; /* other threads wait on it for the worker */
+    struct wr_condition progress; /* other threads wait on it for the lane's */
     struct wr_condition ended;    /* they wait on it for the worker's end alone */
     struct wr_lane_settings settings;
     struct wr_queue queue;
@@ -116,23 +111,14 @@ struct wr_lane {
 
     struct wr_sync_waiters sync_waiters;
 
-    /* the thread */
-    enum wr_lane_worker worker;
-    pthread_t thread;      /* unless worker is NONE */
-    bool starting;         /* the worker is RUNNING, but its thread is not started yet; see lane_worker.h */
-    bool has_ended_thread; /* while starting: thread is one that has ended, and is to be joined */
+    /* the threads */
+    struct wr_lane_thread worker, spooler;
     const struct wr_worker_env *worker_env;
-    struct wr_lane_spooler_state spooler;
-    bool no_thread;        /* the worker could not be started */
-    bool in_callback;      /* the worker is inside plugin code, or a caller: see lane_now.h */
-    bool asleep;           /* the worker waits for something to do */
-    bool now;              /* a caller is inside plugin code in its place: see lane_now.h */
-    bool woken_now;        /* the worker was woken meanwhile */
-    int64_t busy_since_ns; /* when the handler was called, host->wait included; 0: it is not being called */
-    bool fork_pending;     /* the worker must not enter plugin code */
-    bool fork_noticed;     /* a thread has seen that, and sleeps until it is over */
-    bool abandoned;        /* shutdown no longer waits for the worker or the spooler, which must park */
-    bool fork_unsafe;      /* [child] the worker was inside plugin code when the parent forked */
+    bool no_thread;     /* the worker could not be started: samples are dropped until it is */
+    bool stops_spooler; /* the lane has come to its end: the spooler must return */
+    bool abandoned;     /* shutdown no longer waits for the worker or the spooler, which must park */
+    enum wr_lane_fork fork;
+    bool fork_unsafe; /* [child] the worker was inside plugin code when the parent forked */
 
     struct wr_lane_counter counters[WR_LANE_COUNTERS]; /* the handler's own, by host->count */
     size_t counter_count;
@@ -158,8 +144,15 @@ void wr_lane_unlock(struct wr_lane *lane);
  * the worker and the spooler only if one of them has asked. */
 static inline bool wr_lane_is_forking(struct wr_lane *lane)
 {
-    lane->fork_noticed |= lane->fork_pending;
-    return lane->fork_pending;
+    if (lane->fork == WR_LANE_FORK_PENDING)
+        lane->fork = WR_LANE_FORK_NOTICED;
+    return lane->fork != WR_LANE_FORK_NONE;
+}
+
+/* Why all further samples are dropped, enum weir_drop; WR_LANE_LIVES: they are not. */
+static inline int wr_lane_ending(const struct wr_lane *lane)
+{
+    return lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->end_reason;
 }
 
 /* Adds a message, which is logged by the thread that calls wr_lane_unlock. */

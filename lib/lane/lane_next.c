@@ -305,8 +305,7 @@ static struct wr_lane_next_step deliver(struct wr_lane *lane, int64_t now_ns)
 
 struct wr_lane_next_step wr_lane_next_decide(struct wr_lane *lane, int64_t now_ns)
 {
-    lane->woken_now = lane->now;
-    if (wr_lane_is_forking(lane) || lane->spool_state.busy || lane->now)
+    if (wr_lane_is_forking(lane) || lane->spool_state.busy || wr_lane_thread_is_now(&lane->worker))
         return sleep_until(WR_NEVER);
     if (wr_spool_policy_must_save(lane, now_ns) && wr_spool_policy_prepare(lane, now_ns))
         return step_of(WR_LANE_NEXT_SPOOL);

@@ -7,7 +7,7 @@
 #include "lane/lane_internal.h"
 
 enum wr_lane_next_kind {
-    WR_LANE_NEXT_SLEEP, /* until lane->work is signalled, or until_ns */
+    WR_LANE_NEXT_SLEEP, /* until lane->worker.work is signalled, or until_ns */
     WR_LANE_NEXT_OPEN,
     WR_LANE_NEXT_EMIT,  /* lane->flight */
     WR_LANE_NEXT_FLUSH, /* by until_ns */

@@ -23,9 +23,9 @@ static bool is_wanted(const struct wr_lane *lane, int64_t now_ns)
 
 static bool is_idle(const struct wr_lane *lane)
 {
-    return lane->asleep && lane->open && !lane->now && !lane->flight.range.segment &&
-           lane->end_reason == WR_LANE_LIVES && !lane->fork_pending && !lane->abandoned && !lane->breach &&
-           !lane->sync_waiters.error;
+    return lane->worker.state == WR_THREAD_ASLEEP && lane->open && !lane->flight.range.segment &&
+           lane->end_reason == WR_LANE_LIVES && lane->fork == WR_LANE_FORK_NONE && !lane->abandoned &&
+           !lane->breach && !lane->sync_waiters.error;
 }
 
 bool wr_lane_now_claim(struct wr_lane *lane, uint64_t count, int64_t now_ns, struct wr_lane_now *now)
@@ -34,8 +34,7 @@ bool wr_lane_now_claim(struct wr_lane *lane, uint64_t count, int64_t now_ns, str
         has_spool(lane) || !wr_lane_next_load(lane, now_ns))
         return false;
     lane->flight.in_handler = true;
-    lane->now = lane->in_callback = true;
-    lane->busy_since_ns = now_ns;
+    wr_lane_thread_call_now(&lane->worker, now_ns);
     *now = (struct wr_lane_now){
         .lane = lane,
         .call = {.kind = WR_LANE_CALL_EMIT,
@@ -68,13 +67,11 @@ void wr_lane_now_finish(const struct wr_lane_now *now, weir_outcome *outcome,
 {
     struct wr_lane *lane = now->lane;
     wr_lock_enter(&lane->lock);
-    lane->now = lane->in_callback = false;
-    lane->busy_since_ns = 0;
+    bool was_woken = wr_lane_thread_return_now(&lane->worker);
     wr_condition_wake(&lane->progress);
     settle(lane, outcome, omissions);
-    if (lane->woken_now || lane->messages.count || lane->flight.range.segment ||
-        !wr_queue_is_empty(&lane->queue) || lane->must_reopen || lane->end_reason != WR_LANE_LIVES)
-        wr_condition_wake(&lane->work);
-    lane->woken_now = false;
+    if (was_woken || lane->messages.count || lane->flight.range.segment || !wr_queue_is_empty(&lane->queue) ||
+        lane->must_reopen || lane->end_reason != WR_LANE_LIVES)
+        wr_condition_wake(&lane->worker.work);
     wr_lock_leave(&lane->lock);
 }

@@ -63,11 +63,11 @@ static void fill_status(struct wr_lane_status *status, const struct wr_lane *lan
     *status = (struct wr_lane_status){
         .name = lane->name,
         .queue_bound = lane->settings.queue_bytes,
-        .end_reason = lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->end_reason,
+        .end_reason = wr_lane_ending(lane),
         .full = lane->pressure.state == WR_BACKPRESSURE_FULL,
         .stalled = lane->pressure.state == WR_BACKPRESSURE_STALLED,
         .failing_since_ns = lane->failing ? lane->failing_since_ns : 0,
-        .busy_since_ns = lane->busy_since_ns,
+        .busy_since_ns = lane->worker.busy_since_ns,
     };
     fill_stats(&status->stats, lane, now_ns);
     snprintf(status->type, sizeof status->type, "%s", find_type(lane));

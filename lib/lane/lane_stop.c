@@ -31,10 +31,9 @@ void wr_lane_stop_request(struct wr_lane *lane, enum weir_drop reason, int64_t d
     wr_lane_end_delay(lane);
     lane->sync_waiters.error = 0; /* the handler gets one more attempt */
     lane->gives_up = false;
-    if (lane->worker != WR_WORKER_RUNNING && lane->end_reason == WR_LANE_LIVES && !saves_later(lane))
+    if (!wr_lane_thread_runs(&lane->worker) && lane->end_reason == WR_LANE_LIVES && !saves_later(lane))
         wr_lane_declare_end(lane);
-    wr_condition_wake(&lane->work);
-    wr_condition_wake(&lane->spooler.work);
+    wr_lane_thread_wake_all(lane);
     wr_lane_unlock_from_program(lane, &signals);
 }
 
@@ -59,13 +58,13 @@ static bool is_pending(void)
 /* Whether the worker is going to save the samples itself, if it gets the time. */
 static bool can_worker_save(const struct wr_lane *lane)
 {
-    return lane->spool_state.busy ||
-           (lane->worker == WR_WORKER_RUNNING && !lane->in_callback && !lane->flight.in_handler);
+    return lane->spool_state.busy || (wr_lane_thread_runs(&lane->worker) &&
+                                      !wr_lane_thread_is_inside(&lane->worker) && !lane->flight.in_handler);
 }
 
 static void wait_for_end(struct wr_lane *lane, int64_t deadline_ns, const sigset_t *signals)
 {
-    while (lane->worker == WR_WORKER_RUNNING && wr_clock_monotonic_ns() < deadline_ns)
+    while (wr_lane_thread_runs(&lane->worker) && wr_clock_monotonic_ns() < deadline_ns)
         wr_condition_wait_open(&lane->ended, &lane->lock, deadline_ns, signals);
 }
 
@@ -115,7 +114,7 @@ static void wait_for_logging(struct wr_lane *lane, int64_t most_ns, const sigset
  * waits (WEIR_SERVICE_BLOCKING_CALL) does not return to its library. */
 static void wait_for_callback(struct wr_lane *lane, int64_t limit_ns, const sigset_t *signals)
 {
-    while (lane->worker == WR_WORKER_RUNNING && lane->in_callback && wr_clock_monotonic_ns() < limit_ns)
+    while (wr_lane_thread_is_inside(&lane->worker) && wr_clock_monotonic_ns() < limit_ns)
         wr_condition_wait_open(&lane->progress, &lane->lock, limit_ns, signals);
 }
 
@@ -142,7 +141,7 @@ void wr_lane_stop_log_wait(struct wr_lane *lane, int64_t deadline_ns)
 {
     sigset_t signals;
     wr_lane_lock_from_program(lane, &signals);
-    if (lane->worker == WR_WORKER_RUNNING)
+    if (wr_lane_thread_runs(&lane->worker))
         log_wait(lane, deadline_ns);
     wr_lane_unlock_from_program(lane, &signals);
 }
@@ -158,19 +157,10 @@ void wr_lane_stop_log_total(struct wr_lane *lane)
 /* Ends the spooler. It may be inside a write that takes long. */
 static void end_spooler(struct wr_lane *lane, int64_t limit_ns, const sigset_t *signals)
 {
-    lane->spooler.stop = true;
+    lane->stops_spooler = true;
     wr_condition_wake(&lane->spooler.work);
-    while (lane->spooler.state == WR_WORKER_RUNNING && wr_clock_monotonic_ns() < limit_ns)
+    while (wr_lane_thread_runs(&lane->spooler) && wr_clock_monotonic_ns() < limit_ns)
         wr_condition_wait_open(&lane->progress, &lane->lock, limit_ns, signals);
-}
-
-/* Returns whether the thread has to be joined. */
-static bool take_ended(enum wr_lane_worker *state)
-{
-    bool ended = *state == WR_WORKER_ENDED;
-    if (ended)
-        *state = WR_WORKER_NONE;
-    return ended;
 }
 
 /* Destructors of the libraries' thread-local data must finish before their exit handlers run. */
@@ -192,12 +182,13 @@ void wr_lane_stop_wait(struct wr_lane *lane, int64_t deadline_ns, int64_t loggin
         wr_lane_declare_end(lane);
     wait_for_callback(lane, limit_ns, &signals);
     end_spooler(lane, limit_ns, &signals);
-    lane->abandoned = lane->worker == WR_WORKER_RUNNING || lane->spooler.state == WR_WORKER_RUNNING;
-    bool worker_ended = take_ended(&lane->worker), spooler_ended = take_ended(&lane->spooler.state);
+    lane->abandoned = wr_lane_thread_runs(&lane->worker) || wr_lane_thread_runs(&lane->spooler);
+    bool worker_ended = wr_lane_thread_take_ended(&lane->worker);
+    bool spooler_ended = wr_lane_thread_take_ended(&lane->spooler);
     wait_for_logging(lane, logging_ns, &signals);
     wr_lane_unlock_from_program(lane, &signals);
     if (worker_ended)
-        join(lane->thread, limit_ns);
+        join(lane->worker.id, limit_ns);
     if (spooler_ended)
-        join(lane->spooler.thread, limit_ns);
+        join(lane->spooler.id, limit_ns);
 }

@@ -5,7 +5,6 @@
 #include "lane/outcome.h"
 #include "lane/spool_io.h"
 #include "os/clock.h"
-#include "os/thread.h"
 #include "registry/labels.h"
 #include "text/common.h"
 
@@ -14,44 +13,23 @@
 bool wr_lane_worker_claim(struct wr_lane *lane, struct wr_registry *registry, const struct wr_worker_env *env)
 {
     wr_lock_enter(&lane->lock);
-    bool claimed = lane->worker != WR_WORKER_RUNNING;
+    bool claimed = wr_lane_thread_claim(&lane->worker);
     lane->spool_state.registry = registry;
-    if (claimed) {
+    if (claimed)
         lane->worker_env = env;
-        lane->has_ended_thread = lane->worker == WR_WORKER_ENDED;
-        lane->worker = WR_WORKER_RUNNING;
-        lane->starting = true;
-    }
     wr_lane_unlock(lane);
     return claimed;
 }
 
-/* `starting` keeps all other threads from lane->thread, and the new one from its first step. */
 bool wr_lane_worker_start(struct wr_lane *lane, void *(*run)(void *lane))
 {
-    pthread_t thread;
-    if (lane->has_ended_thread)
-        wr_thread_release(lane->thread);
-    bool running = wr_thread_start(run, lane, &thread);
-    wr_lock_enter(&lane->lock);
-    if (running)
-        lane->thread = thread;
-    else if (!lane->no_thread)
+    bool started = wr_lane_thread_start(lane, &lane->worker, run);
+    if (!started && !lane->no_thread)
         wr_lane_log(lane, WEIR_LOG_ERROR,
                     "cannot start a thread for it; values are dropped until one can be started");
-    lane->worker = running ? WR_WORKER_RUNNING : WR_WORKER_NONE;
-    lane->no_thread = !running;
-    lane->starting = lane->has_ended_thread = false;
-    wr_condition_wake(&lane->progress);
-    wr_condition_wake(&lane->ended);
+    lane->no_thread = !started;
     wr_lane_unlock(lane);
-    return running;
-}
-
-static void wait_until_started(struct wr_lane *lane)
-{
-    while (lane->starting)
-        wr_condition_wait(&lane->progress, &lane->lock, WR_NEVER);
+    return started;
 }
 
 const struct wr_worker_env *wr_lane_worker_env(const struct wr_lane *lane)
@@ -61,24 +39,11 @@ const struct wr_worker_env *wr_lane_worker_env(const struct wr_lane *lane)
 
 /* ---- Entering and leaving plugin code -------------------------------------------------------- */
 
-/* After a shutdown that no longer waited for this thread, the program may be destroying what the thread would
- * use. Caller holds the lane lock. */
-static void park_if_abandoned(struct wr_lane *lane)
-{
-    if (!lane->abandoned)
-        return;
-    wr_lane_unlock(lane);
-    wr_thread_park();
-}
-
 /* Releases the lane lock. */
 static void enter_callback(struct wr_lane *lane)
 {
-    park_if_abandoned(lane);
-    lane->in_callback = true;
-    lane->busy_since_ns = wr_clock_monotonic_ns();
-    if (wr_lane_is_half_full(lane))
-        wr_condition_wake(&lane->spooler.work);
+    wr_lane_thread_park_if_abandoned(lane);
+    wr_lane_thread_call(lane);
     wr_lane_unlock(lane);
 }
 
@@ -86,12 +51,10 @@ static void enter_callback(struct wr_lane *lane)
 static void leave_callback(struct wr_lane *lane, const char *breach)
 {
     wr_lock_enter(&lane->lock);
-    park_if_abandoned(lane);
+    wr_lane_thread_park_if_abandoned(lane);
     if (breach)
         lane->breach = breach;
-    lane->in_callback = false;
-    lane->busy_since_ns = 0;
-    wr_condition_wake(&lane->progress);
+    wr_lane_thread_return(lane);
 }
 
 /* ---- The next call --------------------------------------------------------------------------- */
@@ -99,7 +62,7 @@ static void leave_callback(struct wr_lane *lane, const char *breach)
 static void use_spool(struct wr_lane *lane, void (*operate)(struct wr_lane *lane))
 {
     operate(lane);
-    park_if_abandoned(lane);
+    wr_lane_thread_park_if_abandoned(lane);
 }
 
 static void prepare_emit(struct wr_lane *lane, struct wr_lane_call *call)
@@ -120,13 +83,6 @@ static struct wr_lane_next_step decide(struct wr_lane *lane)
     return wr_lane_next_decide(lane, wr_clock_monotonic_ns());
 }
 
-static void sleep_until(struct wr_lane *lane, int64_t until_ns)
-{
-    lane->asleep = true;
-    wr_condition_wait(&lane->work, &lane->lock, until_ns);
-    lane->asleep = false;
-}
-
 /* Takes one step. Returns whether *call is to be made. */
 static bool take_step(struct wr_lane *lane, struct wr_lane_call *call)
 {
@@ -134,7 +90,7 @@ static bool take_step(struct wr_lane *lane, struct wr_lane_call *call)
     struct wr_lane_next_step step = decide(lane);
     *call = (struct wr_lane_call){.instance = lane->handler.instance};
     switch (step.kind) {
-    case WR_LANE_NEXT_SLEEP: sleep_until(lane, step.until_ns); return false;
+    case WR_LANE_NEXT_SLEEP: wr_lane_thread_sleep(lane, step.until_ns); return false;
     case WR_LANE_NEXT_SEARCH: use_spool(lane, wr_spool_io_search); return false;
     case WR_LANE_NEXT_SPOOL: use_spool(lane, wr_spool_io_move); return false;
     case WR_LANE_NEXT_FETCH: use_spool(lane, wr_spool_io_fetch); return false;
@@ -176,7 +132,7 @@ static void log_messages(struct wr_lane *lane)
 void wr_lane_worker_next(struct wr_lane *lane, struct wr_lane_call *call)
 {
     wr_lock_enter(&lane->lock);
-    wait_until_started(lane);
+    wr_lane_thread_await_start(lane, &lane->worker);
     while (!take_step(lane, call))
         log_messages(lane);
     enter_callback(lane);
@@ -199,8 +155,8 @@ void wr_lane_worker_set_done(weir_outcome *outcome, uint32_t count)
 static void wait_for_disk(struct wr_lane *lane)
 {
     while (lane->spool_state.busy) {
-        wr_condition_wait(&lane->work, &lane->lock, WR_NEVER);
-        park_if_abandoned(lane);
+        wr_condition_wait(&lane->worker.work, &lane->lock, WR_NEVER);
+        wr_lane_thread_park_if_abandoned(lane);
     }
 }
 
@@ -230,10 +186,7 @@ struct wr_instance *wr_lane_worker_replace(struct wr_lane *lane, const char *bre
     if (lane->successor.instance) {
         wr_lane_take_successor(lane);
     } else {
-        lane->worker = WR_WORKER_ENDED;
-        wr_condition_wake(&lane->progress);
-        wr_condition_wake(&lane->ended);
-        wr_condition_wake(&lane->spooler.work);
+        wr_lane_thread_end(lane, &lane->worker);
     }
     struct wr_instance *successor = lane->handler.instance;
     wr_lane_unlock(lane);

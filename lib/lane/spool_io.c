@@ -54,8 +54,7 @@ static void finish(struct operation *operation)
     lane->spool_state.busy = false;
     wr_spool_policy_update(lane, &state);
     wr_condition_wake(&lane->progress);
-    wr_condition_wake(&lane->work);
-    wr_condition_wake(&lane->spooler.work);
+    wr_lane_thread_wake_all(lane);
 }
 
 void wr_spool_io_move(struct wr_lane *lane)

@@ -91,7 +91,7 @@ static int64_t fill_time(const struct wr_lane *lane)
     if (lane->failing || lane->spool_state.samples || lane->settings.overflow != WR_OVERFLOW_BLOCK ||
         lane->pressure.state == WR_BACKPRESSURE_STALLED)
         return 0;
-    return lane->busy_since_ns ? lane->busy_since_ns + busy_limit_ns(lane) : WR_NEVER;
+    return lane->worker.busy_since_ns ? lane->worker.busy_since_ns + busy_limit_ns(lane) : WR_NEVER;
 }
 
 /* Once moving begins, everything queued by then is moved. After that the handler has a turn before moving

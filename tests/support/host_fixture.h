@@ -26,7 +26,7 @@ static void setup(void)
     lane = wr_lane_new("push", &log_of_test, NULL, NULL);
     cr_assert(lane);
     wr_lane_set(lane, &settings, 0);
-    lane->worker = WR_WORKER_RUNNING;
+    lane->worker.state = WR_THREAD_AWAKE;
     core = (struct wr_host_api){.lane = lane, .log = &log_of_test};
     wr_host_api_init(&core, "push", &type);
     host = &core.shown;

@@ -26,7 +26,7 @@ void fixture_init(struct lane_fixture *fixture)
     wr_log_set_sink(&fixture->log, logbook_write, &fixture->book);
     fixture->lane = wr_lane_new("push", &fixture->log, &fixture->wakeup, NULL);
     cr_assert(fixture->lane);
-    fixture->lane->worker = WR_WORKER_RUNNING;
+    fixture->lane->worker.state = WR_THREAD_AWAKE;
     fixture_apply(fixture);
 }
 

@@ -341,7 +341,7 @@ Test(connecting, a_child_that_is_forked_meanwhile_closes_the_half_open_socket)
     fill_backlog(bind_path(SOCK_STREAM, to[1], sizeof to[1]), to[1]);
     for (int i = 0; i < 2; i++) {
         core.connecting.last.fd = -1;
-        lane->in_callback = true;
+        lane->worker.state = WR_THREAD_CALLING;
         pthread_create(&threads[i], NULL, connect_for_ever, to[i]);
         while (core.connecting.last.fd < 0) /* its number is there before it waits */
             sched_yield();

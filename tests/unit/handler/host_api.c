@@ -152,10 +152,10 @@ Test(host_api, the_longest_delay_never_expires)
 Test(host_api, without_a_stop_a_wait_lasts_its_full_time)
 {
     cr_assert_not(host->stopping(host));
-    lane->in_callback = true;
+    lane->worker.state = WR_THREAD_CALLING;
     cr_assert(host->wait(host, 0));
     cr_assert(host->wait(host, -5));
-    cr_assert(lane->in_callback);
+    cr_assert(wr_lane_thread_is_inside(&lane->worker));
 }
 
 Test(host_api, a_stop_ends_the_wait, .timeout = 60)
@@ -187,10 +187,10 @@ static void *wait_long(void *argument)
 static pthread_t start_waiting(void)
 {
     pthread_t thread;
-    lane->in_callback = true;
+    lane->worker.state = WR_THREAD_CALLING;
     pthread_create(&thread, NULL, wait_long, NULL);
     wr_lock_enter(&lane->lock);
-    while (lane->in_callback)
+    while (wr_lane_thread_is_inside(&lane->worker))
         wr_condition_wait(&lane->progress, &lane->lock, WR_NEVER);
     return thread;
 }
@@ -203,20 +203,20 @@ Test(host_api, a_waiting_handler_is_not_in_a_callback_and_returns_when_a_stop_is
     wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
     pthread_join(thread, &result);
     cr_assert_null(result);
-    cr_assert(lane->in_callback);
+    cr_assert(wr_lane_thread_is_inside(&lane->worker));
 }
 
 Test(host_api, a_waiting_handler_is_held_during_a_fork, .timeout = 60)
 {
     void *result = &book;
     pthread_t thread = start_waiting();
-    lane->fork_pending = true;
+    lane->fork = WR_LANE_FORK_PENDING;
     wr_lock_leave(&lane->lock);
     wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
     wr_lock_enter(&lane->lock);
-    cr_assert_not(lane->in_callback, "it must not return before the fork is over");
-    lane->fork_pending = false;
-    wr_condition_wake(&lane->work);
+    cr_assert_not(wr_lane_thread_is_inside(&lane->worker), "it must not return before the fork is over");
+    lane->fork = WR_LANE_FORK_NONE;
+    wr_condition_wake(&lane->worker.work);
     wr_lock_leave(&lane->lock);
     pthread_join(thread, &result);
     cr_assert_null(result);
@@ -257,11 +257,11 @@ static const weir_blocking_call *blocking_call(void)
 
 Test(host_api, a_handler_in_a_blocking_call_is_not_in_a_callback)
 {
-    lane->in_callback = true;
+    lane->worker.state = WR_THREAD_CALLING;
     blocking_call()->begin(host);
-    cr_assert_not(lane->in_callback);
+    cr_assert_not(wr_lane_thread_is_inside(&lane->worker));
     blocking_call()->end(host);
-    cr_assert(lane->in_callback);
+    cr_assert(wr_lane_thread_is_inside(&lane->worker));
 }
 
 static _Atomic int waiter_tid;
@@ -304,24 +304,24 @@ static const char *call_number(long number)
 Test(host_api, a_handler_that_ends_its_blocking_call_is_held_during_a_fork, .timeout = 60)
 {
     pthread_t thread;
-    lane->in_callback = true;
+    lane->worker.state = WR_THREAD_CALLING;
     blocking_call()->begin(host);
-    lane->fork_pending = true;
+    lane->fork = WR_LANE_FORK_PENDING;
     pthread_create(&thread, NULL, end_waiting, NULL);
     cr_assert(is_asleep_in(thread, call_number(SYS_futex)));
     wr_lock_enter(&lane->lock);
-    cr_assert_not(lane->in_callback);
-    lane->fork_pending = false;
-    wr_condition_wake(&lane->work);
+    cr_assert_not(wr_lane_thread_is_inside(&lane->worker));
+    lane->fork = WR_LANE_FORK_NONE;
+    wr_condition_wake(&lane->worker.work);
     wr_lock_leave(&lane->lock);
     pthread_join(thread, NULL);
-    cr_assert(lane->in_callback);
+    cr_assert(wr_lane_thread_is_inside(&lane->worker));
 }
 
 Test(host_api, an_abandoned_handler_never_returns_from_its_blocking_call, .timeout = 60)
 {
     pthread_t thread;
-    lane->in_callback = true;
+    lane->worker.state = WR_THREAD_CALLING;
     blocking_call()->begin(host);
     wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, 0);
     wr_lane_stop_wait(lane, 0, 3600 * WR_NS_PER_S);
@@ -331,7 +331,7 @@ Test(host_api, an_abandoned_handler_never_returns_from_its_blocking_call, .timeo
 #else
     cr_assert(is_asleep_in(thread, call_number(SYS_ppoll)));
 #endif
-    cr_assert_not(lane->in_callback, "a fork does not wait for it");
+    cr_assert_not(wr_lane_thread_is_inside(&lane->worker), "a fork does not wait for it");
 }
 
 Test(host_api, a_handler_can_read_its_remaining_time)
@@ -494,11 +494,11 @@ Test(host_api, a_handler_that_waits_for_a_descriptor_is_not_in_a_callback, .time
     pthread_t thread;
     int writer;
     struct pollfd entry = empty_pipe(&writer);
-    lane->in_callback = true;
+    lane->worker.state = WR_THREAD_CALLING;
     pthread_create(&thread, NULL, wait_for_pipe, &entry);
-    while (lane->in_callback)
+    while (wr_lane_thread_is_inside(&lane->worker))
         sched_yield();
     cr_assert_eq(write(writer, "x", 1), 1);
     pthread_join(thread, NULL);
-    cr_assert(lane->in_callback);
+    cr_assert(wr_lane_thread_is_inside(&lane->worker));
 }

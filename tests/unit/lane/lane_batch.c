@@ -57,9 +57,9 @@ Test(lane_batch, a_handler_is_opened_when_samples_are_queued)
 Test(lane_batch, a_lane_held_for_a_fork_does_nothing)
 {
     fixture_offer(&fixture, 1);
-    fixture.lane->fork_pending = true;
+    fixture.lane->fork = WR_LANE_FORK_PENDING;
     sleep_until(WR_NEVER);
-    fixture.lane->fork_pending = false;
+    fixture.lane->fork = WR_LANE_FORK_NONE;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
 }
 

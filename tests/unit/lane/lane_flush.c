@@ -250,7 +250,7 @@ Test(lane_flush, a_flush_completes_when_its_samples_were_dropped)
 
 Test(lane_flush, a_flush_of_a_lane_without_a_worker_completes_when_nothing_is_queued)
 {
-    fixture.lane->worker = WR_WORKER_NONE;
+    fixture.lane->worker.state = WR_THREAD_NONE;
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     cr_assert(is_flushed(position));
     fixture_offer(&fixture, 1);

@@ -187,13 +187,13 @@ Test(lane_marks, a_flush_waits_for_the_handler_that_replaces_a_failed_one)
     const struct wr_lane_change change = {
         .end_reason = WR_LANE_LIVES, .handler = &next, .journaled = fixture.lane->journaled};
     struct wr_lane_discarded discarded;
-    fixture.lane->worker = WR_WORKER_RUNNING;
+    fixture.lane->worker.state = WR_THREAD_AWAKE;
     cr_assert_not(wr_lane_config_apply(fixture.lane, &change, &discarded));
     int64_t soon_ns = wr_clock_monotonic_ns() + 20 * WR_NS_PER_MS;
     wr_lane_flush_request(fixture.lane, soon_ns);
     cr_assert_eq(wr_lane_flush_wait(fixture.lane, 4, soon_ns, &error), WEIR_ERR_TIMEOUT);
     cr_assert_eq(fixture_step(&fixture).kind, WR_LANE_NEXT_REPLACE);
-    fixture.lane->worker = WR_WORKER_NONE;
+    fixture.lane->worker.state = WR_THREAD_NONE;
 }
 
 Test(lane_marks, a_failed_handler_does_not_delay_the_end_and_its_samples_stay)

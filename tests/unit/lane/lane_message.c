@@ -205,7 +205,7 @@ Test(lane_message, samples_undelivered_at_the_deadline_are_logged_with_the_reaso
 Test(lane_message, a_handler_still_waiting_at_the_deadline_is_logged_as_busy)
 {
     load(5);
-    cr_assert(fixture.lane->flight.in_handler && !fixture.lane->in_callback);
+    cr_assert(fixture.lane->flight.in_handler && !wr_lane_thread_is_inside(&fixture.lane->worker));
     wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
     wr_lane_stop_wait(fixture.lane, 0, 3600 * WR_NS_PER_S);
     assert_logged(WEIR_LOG_ERROR,
@@ -284,12 +284,12 @@ Test(lane_message, what_the_end_waits_for_is_logged)
 {
     load(5);
     fail("refused");
-    fixture.lane->worker = WR_WORKER_RUNNING;
+    fixture.lane->worker.state = WR_THREAD_AWAKE;
     wr_lane_stop_await(fixture.lane, 0);
     wr_lane_stop_log_wait(fixture.lane, WR_NEVER);
     assert_logged(WEIR_LOG_WARNING,
                   "push: shutting down: waiting for this handler: 5 queued; failing: refused");
-    fixture.lane->worker = WR_WORKER_NONE;
+    fixture.lane->worker.state = WR_THREAD_NONE;
     wr_lane_stop_log_wait(fixture.lane, WR_NEVER);
     cr_assert_eq(fixture.book.count, 2);
 }

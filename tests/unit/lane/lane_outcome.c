@@ -371,9 +371,9 @@ Test(lane_outcome, a_dropped_batch_stays_readable_for_its_handler)
 Test(lane_outcome, a_batch_stays_readable_while_its_handler_waits_inside_emit)
 {
     load(3);
-    fixture.lane->in_callback = false; /* as host->wait leaves it */
+    fixture.lane->worker.state = WR_THREAD_WAITING; /* as host->wait leaves it */
     wr_lane_drop_all(fixture.lane, WEIR_DROPPED_SHUTDOWN);
-    fixture.lane->in_callback = true;
+    fixture.lane->worker.state = WR_THREAD_CALLING;
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     cr_assert_eq(fixture_stats(&fixture).delivered, 0);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_SHUTDOWN], 3);
@@ -384,9 +384,9 @@ Test(lane_outcome, a_batch_awaiting_a_retry_can_be_dropped_while_the_handler_ope
     load(3);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_REOPEN, 0, 0);
     fixture_close(&fixture);
-    fixture.lane->in_callback = true; /* it is inside open */
+    fixture.lane->worker.state = WR_THREAD_CALLING; /* it is inside open */
     wr_lane_drop_all(fixture.lane, WEIR_DROPPED_REMOVED);
-    fixture.lane->in_callback = false;
+    fixture.lane->worker.state = WR_THREAD_AWAKE;
     cr_assert_str_eq(fixture_flight(&fixture), "",
                      "otherwise it would be offered to the next handler of that name");
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_REMOVED], 3);

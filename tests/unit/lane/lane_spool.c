@@ -177,7 +177,7 @@ Test(lane_spool, callers_wait_for_a_handler_that_is_only_slightly_slow)
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
     fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     cr_assert_eq(next(), WR_LANE_NEXT_EMIT);
-    fixture.lane->busy_since_ns = fixture.now_ns;
+    fixture.lane->worker.busy_since_ns = fixture.now_ns;
     cr_assert(fixture_offer(&fixture, 95), "producers wait");
     cr_assert_eq(wr_spool_policy_time(fixture.lane, fixture.now_ns), fixture.now_ns + 50 * WR_NS_PER_MS);
     cr_assert_not(wr_spool_policy_prepare(fixture.lane, fixture.now_ns));
@@ -579,7 +579,7 @@ Test(lane_spool, producers_do_not_wait_for_a_handler_that_took_most_of_a_full_qu
 Test(lane_spool, samples_of_a_lane_that_is_removed_without_a_worker_are_dropped_by_the_deadline)
 {
     int64_t next_ns = WR_NEVER;
-    fixture.lane->worker = WR_WORKER_NONE;
+    fixture.lane->worker.state = WR_THREAD_NONE;
     fixture_offer(&fixture, 5);
     wr_lane_stop_request(fixture.lane, WEIR_DROPPED_REMOVED, fixture.now_ns + WR_NS_PER_S);
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);

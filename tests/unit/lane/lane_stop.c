@@ -189,14 +189,14 @@ Test(lane_stop, a_busy_handler_is_abandoned_at_the_deadline)
 {
     int64_t next_ns = WR_NEVER;
     load(2);
-    fixture.lane->in_callback = true;
+    fixture.lane->worker.state = WR_THREAD_CALLING;
     request_stop();
     fixture_check(&fixture, &next_ns);
     cr_assert_eq(next_ns, deadline_ns);
     fixture.now_ns = deadline_ns;
     fixture_check(&fixture, NULL);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_SHUTDOWN], 2);
-    fixture.lane->in_callback = false;
+    fixture.lane->worker.state = WR_THREAD_AWAKE;
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
     cr_assert_eq(fixture_stats(&fixture).delivered, 0);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
@@ -205,7 +205,7 @@ Test(lane_stop, a_busy_handler_is_abandoned_at_the_deadline)
 Test(lane_stop, waiting_past_the_deadline_abandons_the_worker)
 {
     load(2);
-    fixture.lane->in_callback = true;
+    fixture.lane->worker.state = WR_THREAD_CALLING;
     request_stop();
     wr_lane_stop_wait(fixture.lane, 0, 3600 * WR_NS_PER_S);
     cr_assert(fixture.lane->abandoned);
@@ -221,11 +221,11 @@ Test(lane_stop, a_worker_that_ended_in_time_is_not_abandoned)
 {
     request_stop();
     fixture_deliver_all(&fixture);
-    cr_assert_eq(pthread_create(&fixture.lane->thread, NULL, end_at_once, NULL), 0);
-    fixture.lane->worker = WR_WORKER_ENDED;
+    cr_assert_eq(pthread_create(&fixture.lane->worker.id, NULL, end_at_once, NULL), 0);
+    fixture.lane->worker.state = WR_THREAD_ENDED;
     wr_lane_stop_wait(fixture.lane, 0, 3600 * WR_NS_PER_S);
     cr_assert_not(fixture.lane->abandoned);
-    cr_assert_eq(fixture.lane->worker, WR_WORKER_NONE);
+    cr_assert_eq(fixture.lane->worker.state, WR_THREAD_NONE);
 }
 
 /* ---- Messages at the end --------------------------------------------------------------------- */
@@ -275,7 +275,7 @@ Test(lane_stop, samples_offered_after_the_end_are_dropped_for_the_same_reason)
 Test(lane_stop, a_lane_without_a_worker_ends_at_once)
 {
     fixture_offer(&fixture, 2);
-    fixture.lane->worker = WR_WORKER_NONE;
+    fixture.lane->worker.state = WR_THREAD_NONE;
     wr_lane_stop_request(fixture.lane, WEIR_DROPPED_REMOVED, deadline_ns);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_REMOVED], 2);
 }

@@ -224,10 +224,10 @@ Test(lane_sync, calls_waiting_at_the_stop_deadline_return_dropped)
     struct wr_ticket tickets[2];
     offer(tickets, 2);
     fixture_next(&fixture);
-    fixture.lane->in_callback = true;
+    fixture.lane->worker.state = WR_THREAD_CALLING;
     wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
     fixture_check(&fixture, NULL);
-    fixture.lane->in_callback = false;
+    fixture.lane->worker.state = WR_THREAD_AWAKE;
     cr_assert_eq(fixture_read_ticket(tickets[0]), WEIR_ERR_DROPPED);
     cr_assert_eq(fixture_read_ticket(tickets[1]), WEIR_ERR_DROPPED);
 }
