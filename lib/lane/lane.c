@@ -29,7 +29,7 @@ struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_wake
     lane->wakeup = wakeup;
     lane->deferred_log = deferred_log;
     lane->end_reason = WR_LANE_LIVES;
-    lane->kinds = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT;
+    lane->handler.kinds = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT;
     lane->next_id.origin = wr_origin_new();
     lane->next_summary_id.origin = wr_origin_new();
     return lane;
@@ -517,7 +517,7 @@ void wr_lane_set(struct wr_lane *lane, const struct wr_lane_settings *settings, 
     wr_backpressure_set_spooling(&lane->pressure, settings->spool_limit && lane->spool_state.place,
                                  wr_lane_queued_bytes(lane), now_ns);
     wake_if_changed(lane, before);
-    wr_backoff_init(&lane->backoff, settings->retry_min_ns, settings->retry_max_ns,
+    wr_backoff_init(&lane->delivery.backoff, settings->retry_min_ns, settings->retry_max_ns,
                     (uint64_t)now_ns ^ (uintptr_t)lane);
 }
 
@@ -532,6 +532,7 @@ static void put_count(char *text, size_t size, uint64_t count, const char *what)
 static void log_end(struct wr_lane *lane, uint64_t dropped)
 {
     wr_losses_state(lane, (enum weir_drop)lane->stop_reason, dropped);
+    const char *why = wr_delivery_why_failing(&lane->delivery);
     char counts[120] = "";
     put_count(counts, sizeof counts, wr_spool_state_values(&lane->spool_state), "spooled");
     put_count(counts, sizeof counts, lane->left_in_journal, "left in the journal");
@@ -539,11 +540,11 @@ static void log_end(struct wr_lane *lane, uint64_t dropped)
     if (counts[0])
         wr_lane_log(lane, dropped ? WEIR_LOG_ERROR : WEIR_LOG_WARNING, "%s%s%s; not delivered in time: %s",
                     lane->stop_reason == WEIR_DROPPED_REMOVED ? "removed" : "shutting down",
-                    lane->failing ? " while failing: "
+                    why ? " while failing: "
                     : wr_lane_thread_is_inside(&lane->worker) || lane->flight.in_handler
                         ? " while the handler is busy"
                         : "",
-                    lane->failing ? lane->last_error : "", counts);
+                    why ? why : "", counts);
 }
 
 void wr_lane_declare_end(struct wr_lane *lane)
@@ -653,7 +654,7 @@ struct wr_lane_progress wr_lane_get_progress(struct wr_lane *lane)
     wr_lock_enter(&lane->lock);
     struct wr_lane_progress progress = {
         .settled = lane->position - count_queued_samples(lane),
-        .timeout_ns = lane->settings.block_timeout_ns + lane->patience_ns,
+        .timeout_ns = lane->settings.block_timeout_ns + lane->handler.patience_ns,
         .is_awaited = lane->sync_waiters.count > 0,
     };
     wr_lane_unlock(lane);
@@ -664,9 +665,9 @@ bool wr_lane_describe_error(struct wr_lane *lane, int result, struct wr_error *e
 {
     sigset_t signals;
     wr_lane_lock_from_program(lane, &signals);
-    bool known = lane->last_error_code == result;
+    bool known = lane->delivery.last_error_code == result;
     if (known)
-        wr_error_set(error, result, "handler \"%s\": %s", lane->name, lane->last_error);
+        wr_error_set(error, result, "handler \"%s\": %s", lane->name, lane->delivery.last_error);
     wr_lane_unlock_from_program(lane, &signals);
     return known;
 }
@@ -675,10 +676,8 @@ void wr_lane_request_reload(struct wr_lane *lane)
 {
     wr_lock_enter(&lane->lock);
     lane->reload_wanted = true;
-    if (lane->has_given_up)
+    if (wr_delivery_revive(&lane->delivery))
         lane->sync_waiters.error = 0;
-    lane->has_given_up = false;
-    wr_lane_end_delay(lane);
     wr_condition_wake(&lane->worker.work);
     wr_lane_unlock(lane);
 }

@@ -11,7 +11,7 @@ static void discard(struct wr_lane_discarded *discarded, struct wr_lane_handler 
 {
     if (handler->instance)
         discarded->instances[discarded->count++] = handler->instance;
-    *handler = (struct wr_lane_handler){0};
+    handler->instance = NULL;
 }
 
 void wr_lane_take_successor(struct wr_lane *lane)
@@ -19,15 +19,9 @@ void wr_lane_take_successor(struct wr_lane *lane)
     lane->handler = lane->successor;
     lane->successor = (struct wr_lane_handler){0};
     const struct wr_lane_handler *handler = &lane->handler;
-    lane->kinds = handler->kinds;
-    lane->has_flush = handler->has_flush;
     lane->end_reason = WR_LANE_LIVES;
-    lane->has_given_up = false;
-    lane->retry_at_ns = 0;
-    lane->faults_in_a_row = 0;
     lane->sync_waiters.error = 0;
-    lane->patience_ns = handler->patience_ns;
-    lane->breach = handler->breach;
+    wr_delivery_replace(&lane->delivery, handler->breach);
     if (!wr_spool_state_set_place(&lane->spool_state, handler->spool))
         wr_lane_log(lane, WEIR_LOG_ERROR, "out of memory for the spool; values are not spooled");
     wr_lane_set(lane, &handler->settings, wr_clock_monotonic_ns());
@@ -38,7 +32,8 @@ bool wr_lane_config_is_same(struct wr_lane *lane, const char *identity)
     sigset_t signals;
     wr_lane_lock_from_program(lane, &signals);
     const struct wr_lane_handler *last = lane->successor.instance ? &lane->successor : &lane->handler;
-    bool lives = lane->successor.instance || (lane->end_reason == WR_LANE_LIVES && !lane->has_given_up);
+    bool lives = lane->successor.instance ||
+                 (lane->end_reason == WR_LANE_LIVES && lane->delivery.health != WR_DELIVERY_GIVEN_UP);
     bool same = last->instance && lives && strcmp(last->identity, identity) == 0;
     wr_lane_unlock_from_program(lane, &signals);
     return same;

@@ -18,8 +18,8 @@ uint64_t wr_lane_flush_request(struct wr_lane *lane, int64_t deadline_ns)
         lane->flush_deadline_ns = deadline_ns;
     if (position > lane->flush_wanted)
         lane->flush_wanted = position;
-    wr_lane_end_delay(lane);
-    if (!lane->has_given_up || lane->successor.instance)
+    wr_delivery_hurry(&lane->delivery);
+    if (lane->delivery.health != WR_DELIVERY_GIVEN_UP || lane->successor.instance)
         lane->sync_waiters.error = 0; /* there will be another attempt */
     wr_condition_wake(&lane->worker.work);
     wr_lane_unlock_from_program(lane, &signals);
@@ -32,10 +32,10 @@ uint64_t wr_lane_flush_request(struct wr_lane *lane, int64_t deadline_ns)
 static bool is_flushed(const struct wr_lane *lane, uint64_t position)
 {
     bool is_alive = wr_lane_thread_runs(&lane->worker) && lane->end_reason == WR_LANE_LIVES;
-    bool holds_samples = lane->open && lane->needs_flush && lane->has_flush;
     if (wr_lane_front(lane) < position)
         return false;
-    return lane->flushed >= position || !is_alive || (lane->failing && !holds_samples);
+    return lane->flushed >= position || !is_alive ||
+           (wr_delivery_is_failing(&lane->delivery) && !lane->delivery.needs_flush);
 }
 
 /* Whether all undelivered samples before the position are on disk. */
@@ -48,7 +48,8 @@ static bool is_spooled(const struct wr_lane *lane, uint64_t position)
 static bool stays_spooled(const struct wr_lane *lane, uint64_t position)
 {
     bool will_retry = wr_lane_thread_runs(&lane->worker) && lane->end_reason == WR_LANE_LIVES;
-    return is_spooled(lane, position) && (!will_retry || (lane->failing && lane->retry_at_ns));
+    return is_spooled(lane, position) &&
+           (!will_retry || (wr_delivery_is_failing(&lane->delivery) && lane->delivery.retry_at_ns));
 }
 
 /* Whether the handler has failed the waiting calls, and nothing is being moved to disk because of that. */
@@ -67,13 +68,14 @@ static bool is_done(struct wr_lane *lane, uint64_t position)
 
 static int report_error(const struct wr_lane *lane, uint64_t position, struct wr_error *error)
 {
-    const char *why = lane->failing ? lane->last_error : "not delivered in time";
+    const char *why = wr_delivery_why_failing(&lane->delivery);
     if (is_spooled(lane, position))
         return wr_error_set(error, WEIR_ERR_SPOOLED, "handler \"%s\": %" PRIu64 " values are on disk only: %s",
-                            lane->name, wr_spool_state_values(&lane->spool_state), why);
+                            lane->name, wr_spool_state_values(&lane->spool_state),
+                            why ? why : "not delivered in time");
     if (lane->sync_waiters.error)
         return wr_error_set(error, lane->sync_waiters.error, "handler \"%s\": %s", lane->name,
-                            lane->last_error);
+                            lane->delivery.last_error);
     return wr_error_set(error, WEIR_ERR_TIMEOUT, "handler \"%s\" has not delivered in time", lane->name);
 }
 

@@ -137,13 +137,6 @@ static bool is_certain(const struct wr_lane *lane)
            !must_stop(lane) && !lane->sync_waiters.count;
 }
 
-/* Whether the handler gets all samples of a segment, as they are. */
-static bool takes_all(const struct wr_lane *lane, const struct wr_segment *segment)
-{
-    const uint32_t usual = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT;
-    return !segment->other_kinds && (lane->kinds & usual) == usual;
-}
-
 /* NULL: nothing is queued from there on. */
 static const struct wr_range *find_from(const struct wr_queue *queue, uint64_t position)
 {
@@ -160,7 +153,7 @@ bool wr_lane_host_look_ahead(struct wr_lane *lane, uint64_t position, struct wr_
 {
     wr_lock_enter(&lane->lock);
     const struct wr_range *found = is_certain(lane) ? find_from(&lane->queue, position) : NULL;
-    bool is_there = found && takes_all(lane, found->segment);
+    bool is_there = found && wr_lane_accepts_all(lane, found->segment);
     if (is_there) {
         struct wr_range rest = *found;
         if (position > rest.position)

@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-#include "lane/backoff.h"
+#include "lane/delivery.h"
 #include "lane/lane.h"
 #include "lane/lane_config.h"
 #include "lane/lane_stats.h"
@@ -63,7 +63,7 @@ struct wr_lane {
     struct wr_spool_state spool_state;
     struct wr_backpressure pressure;
 
-    uint64_t offered, recovered, delivered, dropped[WEIR_DROPPED_MAX], retries, faults;
+    uint64_t offered, recovered, delivered, dropped[WEIR_DROPPED_MAX];
     struct wr_losses losses;
     uint64_t position;                   /* of the next sample: how many were offered or came from a journal */
     struct wr_sample_id next_id;         /* of the next sample that is offered; its origin never changes */
@@ -75,30 +75,15 @@ struct wr_lane {
     uint64_t left_in_journal; /* values that stayed there when the lane came to its end */
 
     /* the handler */
-    struct wr_lane_handler handler;   /* instance NULL: none, or no longer */
+    struct wr_lane_handler handler;   /* instance NULL: none, or no longer; the rest is of the last one */
     struct wr_lane_handler successor; /* replaces the handler once that is closed; instance NULL: none */
     struct wr_label_set *labels;      /* of the configuration; NULL: none */
-    uint32_t kinds;                   /* WEIR_KINDS_* that it takes */
-    bool has_flush;
-    bool open, must_reopen, needs_flush;
+    struct wr_delivery delivery;
     int end_reason; /* enum weir_drop: why all further samples are dropped; WR_LANE_LIVES: they are not */
-
-    /* failures */
-    struct wr_backoff backoff;
-    int64_t retry_at_ns;           /* no attempt before this; 0: none is delayed */
-    bool has_given_up;             /* there will be none until the handler is configured again or reloaded */
-    bool gives_up;                 /* the last attempt has said that others are of no use */
     const _Atomic bool *journaled; /* whether what is queued outlives the process; NULL: it does not */
-    bool failing;
-    int64_t failing_since_ns, reminder_ns;
-    int64_t refusal_reminder_ns; /* rejected samples are not logged before this */
-    uint64_t lost_before;        /* samples dropped before the handler began to fail */
-    unsigned faults_in_a_row;
-    const char *breach; /* process state that the handler changed, not counted as a fault yet; NULL: none */
-    char last_error[sizeof((weir_outcome *)0)->reason];
-    int64_t last_error_ns; /* when it was set; 0: never */
-    int last_error_code;   /* of calls that failed with it, enum weir_error; 0: the last outcome was OK */
-    int64_t patience_ns;   /* how long an attempt may take in addition to block_timeout */
+    int64_t reminder_ns;           /* that the handler still fails is not logged before this */
+    int64_t refusal_reminder_ns;   /* rejected samples are not logged before this */
+    uint64_t lost_before;          /* samples dropped before the handler began to fail */
 
     /* requests */
     uint64_t flush_wanted, flushed; /* positions */
@@ -208,11 +193,11 @@ void wr_lane_eased(struct wr_lane *lane);
 /* Samples were settled: updates the back-pressure, and wakes all that wait for progress. */
 void wr_lane_made_progress(struct wr_lane *lane, int64_t now_ns);
 
-/* The next attempt is made at once, if there will be one. */
-static inline void wr_lane_end_delay(struct wr_lane *lane)
+/* Whether the handler gets all samples of a segment, without a look at each. */
+static inline bool wr_lane_accepts_all(const struct wr_lane *lane, const struct wr_segment *segment)
 {
-    if (!lane->has_given_up)
-        lane->retry_at_ns = 0;
+    const uint32_t usual = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT;
+    return !segment->other_kinds && (lane->handler.kinds & usual) == usual;
 }
 
 /* Replaces the handler, which is destroyed or was never there, by the successor. */

@@ -38,7 +38,7 @@ static int64_t emit_time(const struct wr_lane *lane)
     if (lane->flight.range.segment || lane->spool_state.samples || lane->spool_state.moving.segment)
         return 0;
     const struct wr_queue *queue = &lane->queue;
-    if (!lane->open && lane->settings.opens_early)
+    if (!wr_delivery_is_open(&lane->delivery) && lane->settings.opens_early)
         return 0;
     if (wr_queue_is_empty(queue))
         return WR_NEVER;
@@ -61,7 +61,7 @@ static uint32_t batch_limit(const struct wr_lane *lane, const struct wr_range *f
 
 static bool accepts(const struct wr_lane *lane, const weir_sample *sample)
 {
-    return sample->kind < 32 && lane->kinds >> sample->kind & 1 && !(sample->flags & WR_SAMPLE_NO_ROOM);
+    return sample->kind < 32 && lane->handler.kinds >> sample->kind & 1 && !(sample->flags & WR_SAMPLE_NO_ROOM);
 }
 
 /* Whether the handler gets all samples in the event [first, end). */
@@ -72,13 +72,6 @@ static bool accepts_event(const struct wr_lane *lane, const struct wr_segment *s
         if (!accepts(lane, &segment->samples[i]))
             return false;
     return true;
-}
-
-/* Whether no sample of the segment has to be looked at. */
-static bool accepts_all(const struct wr_lane *lane, const struct wr_segment *segment)
-{
-    const uint32_t usual = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT;
-    return !segment->other_kinds && (lane->kinds & usual) == usual;
 }
 
 /* How many samples at the front of the range are in events that the handler gets, or (are_accepted = false)
@@ -156,7 +149,7 @@ bool wr_lane_next_load(struct wr_lane *lane, int64_t now_ns)
         bool spooled = front == &lane->spool_state.fetched;
         uint32_t most = spooled ? lane->settings.batch : batch_limit(lane, front);
         uint32_t wanted =
-            accepts_all(lane, front->segment) ? front->count : count_alike(lane, front, true, most);
+            wr_lane_accepts_all(lane, front->segment) ? front->count : count_alike(lane, front, true, most);
         if (wanted) {
             lane->flight.range = take_front(lane, wanted < most ? wanted : most, lane->settings.batch_bytes);
             lane->flight.spooled = spooled;
@@ -173,9 +166,9 @@ bool wr_lane_next_load(struct wr_lane *lane, int64_t now_ns)
 static struct wr_lane_next_step close_first(const struct wr_lane *lane, int64_t deadline_ns,
                                             enum wr_lane_next_kind then)
 {
-    if (!lane->open)
+    if (!wr_delivery_is_open(&lane->delivery))
         return step_of(then);
-    if (lane->needs_flush && lane->has_flush && !lane->must_reopen)
+    if (lane->delivery.needs_flush && lane->delivery.connection != WR_DELIVERY_BROKEN)
         return flush_until(deadline_ns);
     return step_of(WR_LANE_NEXT_CLOSE);
 }
@@ -185,8 +178,8 @@ static struct wr_lane_next_step close_first(const struct wr_lane *lane, int64_t 
  * there is. */
 static bool has_given_up(const struct wr_lane *lane)
 {
-    bool gives_up = lane->has_given_up || lane->gives_up;
-    return gives_up && !lane->settings.spool_limit && !lane->successor.instance;
+    return lane->delivery.health >= WR_DELIVERY_HOPELESS && !lane->settings.spool_limit &&
+           !lane->successor.instance;
 }
 
 static bool is_at_end(struct wr_lane *lane, int64_t now_ns)
@@ -209,7 +202,7 @@ static bool must_flush(struct wr_lane *lane, int64_t now_ns)
 {
     if (lane->flushed >= lane->flush_wanted || wr_lane_front(lane) < lane->flush_wanted)
         return false;
-    if (lane->open && lane->needs_flush && lane->has_flush) {
+    if (lane->delivery.needs_flush) {
         if (now_ns < lane->flush_deadline_ns)
             return true;
         lane->flush_wanted = lane->flushed; /* the flush has timed out */
@@ -230,13 +223,13 @@ static struct wr_lane_next_step requested_step(struct wr_lane *lane, int64_t now
 {
     int64_t until_ns = WR_NEVER;
     if (must_flush(lane, now_ns)) {
-        if (now_ns >= lane->retry_at_ns)
+        if (now_ns >= lane->delivery.retry_at_ns)
             return flush_until(lane->flush_deadline_ns);
-        until_ns = lane->retry_at_ns;
+        until_ns = lane->delivery.retry_at_ns;
     }
-    if (lane->open && lane->reload_wanted)
+    if (wr_delivery_is_open(&lane->delivery) && lane->reload_wanted)
         return wake(WEIR_WAKE_RELOAD);
-    if (lane->open && lane->wake_at_ns) {
+    if (wr_delivery_is_open(&lane->delivery) && lane->wake_at_ns) {
         if (now_ns >= lane->wake_at_ns)
             return wake(WEIR_WAKE_TIMER);
         until_ns = earlier(until_ns, lane->wake_at_ns);
@@ -248,12 +241,12 @@ static struct wr_lane_next_step requested_step(struct wr_lane *lane, int64_t now
 static int64_t attempt_time(const struct wr_lane *lane)
 {
     int64_t at_ns = emit_time(lane);
-    return at_ns < lane->retry_at_ns ? lane->retry_at_ns : at_ns;
+    return at_ns < lane->delivery.retry_at_ns ? lane->delivery.retry_at_ns : at_ns;
 }
 
 static struct wr_lane_next_step attempt(struct wr_lane *lane, int64_t now_ns)
 {
-    if (!lane->open)
+    if (!wr_delivery_is_open(&lane->delivery))
         return step_of(WR_LANE_NEXT_OPEN);
     if (!lane->flight.range.segment && !wr_lane_next_load(lane, now_ns)) {
         if (wr_spool_policy_must_fetch(lane))
@@ -287,9 +280,9 @@ static struct wr_lane_next_step deliver(struct wr_lane *lane, int64_t now_ns)
 {
     if (wr_spool_policy_search_time(lane) <= now_ns)
         return step_of(WR_LANE_NEXT_SEARCH);
-    if (lane->must_reopen && lane->open)
+    if (lane->delivery.connection == WR_DELIVERY_BROKEN)
         return step_of(WR_LANE_NEXT_CLOSE);
-    if (!lane->open)
+    if (!wr_delivery_is_open(&lane->delivery))
         lane->reload_wanted = false; /* opening does the same */
     struct wr_lane_next_step step = requested_step(lane, now_ns);
     if (step.kind != WR_LANE_NEXT_SLEEP)
@@ -314,6 +307,6 @@ struct wr_lane_next_step wr_lane_next_decide(struct wr_lane *lane, int64_t now_n
     if (lane->successor.instance)
         return close_first(lane, now_ns, WR_LANE_NEXT_REPLACE);
     if (lane->end_reason != WR_LANE_LIVES)
-        return lane->open ? step_of(WR_LANE_NEXT_CLOSE) : sleep_until(WR_NEVER);
+        return wr_delivery_is_open(&lane->delivery) ? step_of(WR_LANE_NEXT_CLOSE) : sleep_until(WR_NEVER);
     return deliver(lane, now_ns);
 }

@@ -16,16 +16,16 @@ static bool has_spool(const struct wr_lane *lane)
 /* Whether the worker has to do something before the next batch, or is about to. */
 static bool is_wanted(const struct wr_lane *lane, int64_t now_ns)
 {
-    return lane->must_reopen || lane->reload_wanted || lane->flushed < lane->flush_wanted ||
-           lane->successor.instance || lane->stopping || lane->retry_at_ns ||
-           (lane->wake_at_ns && lane->wake_at_ns <= now_ns);
+    return lane->reload_wanted || lane->flushed < lane->flush_wanted || lane->successor.instance ||
+           lane->stopping || lane->delivery.retry_at_ns || (lane->wake_at_ns && lane->wake_at_ns <= now_ns);
 }
 
 static bool is_idle(const struct wr_lane *lane)
 {
-    return lane->worker.state == WR_THREAD_ASLEEP && lane->open && !lane->flight.range.segment &&
-           lane->end_reason == WR_LANE_LIVES && lane->fork == WR_LANE_FORK_NONE && !lane->abandoned &&
-           !lane->breach && !lane->sync_waiters.error;
+    return lane->worker.state == WR_THREAD_ASLEEP && lane->delivery.connection == WR_DELIVERY_OPEN &&
+           !lane->flight.range.segment && lane->end_reason == WR_LANE_LIVES &&
+           lane->fork == WR_LANE_FORK_NONE && !lane->abandoned && !lane->delivery.breach &&
+           !lane->sync_waiters.error;
 }
 
 bool wr_lane_now_claim(struct wr_lane *lane, uint64_t count, int64_t now_ns, struct wr_lane_now *now)
@@ -71,7 +71,7 @@ void wr_lane_now_finish(const struct wr_lane_now *now, weir_outcome *outcome,
     wr_condition_wake(&lane->progress);
     settle(lane, outcome, omissions);
     if (was_woken || lane->messages.count || lane->flight.range.segment || !wr_queue_is_empty(&lane->queue) ||
-        lane->must_reopen || lane->end_reason != WR_LANE_LIVES)
+        lane->delivery.connection != WR_DELIVERY_OPEN || lane->end_reason != WR_LANE_LIVES)
         wr_condition_wake(&lane->worker.work);
     wr_lock_leave(&lane->lock);
 }

@@ -33,15 +33,15 @@ static void fill_stats(weir_handler_stats *stats, const struct wr_lane *lane, in
         .summing = lane->summing,
         .spool_bytes = lane->spool_state.bytes,
         .spool_limit = lane->settings.spool_limit,
-        .retries = lane->retries,
-        .faults = lane->faults,
-        .failing = lane->failing,
-        .open = lane->open,
-        .last_error_ms = lane->last_error_ns ? find_ms(lane->last_error_ns, now_ns) : -1,
+        .retries = lane->delivery.retries,
+        .faults = lane->delivery.faults,
+        .failing = wr_delivery_is_failing(&lane->delivery),
+        .open = wr_delivery_is_open(&lane->delivery),
+        .last_error_ms = lane->delivery.last_error_ns ? find_ms(lane->delivery.last_error_ns, now_ns) : -1,
     };
     memcpy(stats->dropped, lane->dropped, sizeof stats->dropped);
-    if (lane->last_error_ns)
-        memcpy(stats->last_error, lane->last_error, sizeof stats->last_error);
+    if (lane->delivery.last_error_ns)
+        memcpy(stats->last_error, lane->delivery.last_error, sizeof stats->last_error);
 }
 
 void wr_lane_stats_get(weir_handler_stats *stats, struct wr_lane *lane, int64_t now_ns)
@@ -66,7 +66,7 @@ static void fill_status(struct wr_lane_status *status, const struct wr_lane *lan
         .end_reason = wr_lane_ending(lane),
         .full = lane->pressure.state == WR_BACKPRESSURE_FULL,
         .stalled = lane->pressure.state == WR_BACKPRESSURE_STALLED,
-        .failing_since_ns = lane->failing ? lane->failing_since_ns : 0,
+        .failing_since_ns = wr_delivery_is_failing(&lane->delivery) ? lane->delivery.failing_since_ns : 0,
         .busy_since_ns = lane->worker.busy_since_ns,
     };
     fill_stats(&status->stats, lane, now_ns);

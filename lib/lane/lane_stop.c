@@ -28,9 +28,8 @@ void wr_lane_stop_request(struct wr_lane *lane, enum weir_drop reason, int64_t d
     lane->stop_reason = (int)reason;
     lane->stop_deadline_ns = deadline_ns;
     wr_spool_state_plan(&lane->spool_state, wr_clock_monotonic_ns(), deadline_ns);
-    wr_lane_end_delay(lane);
+    wr_delivery_stop(&lane->delivery);
     lane->sync_waiters.error = 0; /* the handler gets one more attempt */
-    lane->gives_up = false;
     if (!wr_lane_thread_runs(&lane->worker) && lane->end_reason == WR_LANE_LIVES && !saves_later(lane))
         wr_lane_declare_end(lane);
     wr_lane_thread_wake_all(lane);
@@ -128,13 +127,14 @@ void wr_lane_stop_await(struct wr_lane *lane, int64_t until_ns)
 
 static void log_wait(struct wr_lane *lane, int64_t deadline_ns)
 {
+    const char *why = wr_delivery_why_failing(&lane->delivery);
     char limit[40] = "", backlog[80];
     int64_t left_ns = deadline_ns - wr_clock_monotonic_ns();
     if (deadline_ns != WR_NEVER)
         snprintf(limit, sizeof limit, " up to %" PRId64 " s more", (left_ns + WR_NS_PER_S - 1) / WR_NS_PER_S);
     wr_spool_policy_describe(lane, backlog, sizeof backlog);
     wr_lane_log(lane, WEIR_LOG_WARNING, "shutting down: waiting%s for this handler: %s%s%s", limit, backlog,
-                lane->failing ? "; failing: " : "", lane->failing ? lane->last_error : "");
+                why ? "; failing: " : "", why ? why : "");
 }
 
 void wr_lane_stop_log_wait(struct wr_lane *lane, int64_t deadline_ns)

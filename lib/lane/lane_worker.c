@@ -53,7 +53,7 @@ static void leave_callback(struct wr_lane *lane, const char *breach)
     wr_lock_enter(&lane->lock);
     wr_lane_thread_park_if_abandoned(lane);
     if (breach)
-        lane->breach = breach;
+        lane->delivery.breach = breach;
     wr_lane_thread_return(lane);
 }
 
@@ -116,7 +116,7 @@ static bool take_step(struct wr_lane *lane, struct wr_lane_call *call)
     }
     call->kind = WR_LANE_CALL_DESTROY;
     call->instance = lane->handler.instance;
-    lane->handler = (struct wr_lane_handler){0};
+    lane->handler.instance = NULL;
     return true;
 }
 

@@ -6,7 +6,6 @@
 
 #include "text/common.h"
 #include "lane/spool_policy.h"
-#include "text/utf8.h"
 
 enum { REMINDER_S = 60, STOP_DELAY_SHARE = 32 };
 
@@ -33,15 +32,9 @@ static bool spools(const struct wr_lane *lane)
 
 static void store_error(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
 {
-    lane->last_error_code = 0;
-    if (outcome->code == WEIR_OUTCOME_OK && !outcome->rejected)
-        return;
-    lane->last_error_code = error_of(outcome);
-    lane->last_error_ns = now_ns;
+    bool is_good = outcome->code == WEIR_OUTCOME_OK && !outcome->rejected;
     outcome->reason[sizeof outcome->reason - 1] = '\0';
-    const char *reason = outcome->reason[0] ? outcome->reason : "no reason given";
-    /* it may contain what a server sent */
-    wr_utf8_show_part(lane->last_error, sizeof lane->last_error, reason);
+    wr_delivery_set_error(&lane->delivery, is_good ? 0 : error_of(outcome), outcome->reason, now_ns);
 }
 
 static uint64_t count_lost(const struct wr_lane *lane)
@@ -49,24 +42,17 @@ static uint64_t count_lost(const struct wr_lane *lane)
     return wr_losses_sum(lane->dropped);
 }
 
-static void begin_failing(struct wr_lane *lane, int64_t now_ns)
-{
-    lane->failing = true;
-    lane->failing_since_ns = now_ns;
-    lane->lost_before = count_lost(lane);
-}
-
-static void log_failure(struct wr_lane *lane, int64_t now_ns)
+static void log_failure(struct wr_lane *lane, bool was_failing, int64_t now_ns)
 {
     char backlog[80];
     wr_spool_policy_describe(lane, backlog, sizeof backlog);
-    if (!lane->failing) {
-        begin_failing(lane, now_ns);
-        wr_lane_log(lane, WEIR_LOG_WARNING, "%s; retrying, %s", lane->last_error, backlog);
+    if (!was_failing) {
+        lane->lost_before = count_lost(lane);
+        wr_lane_log(lane, WEIR_LOG_WARNING, "%s; retrying, %s", lane->delivery.last_error, backlog);
     } else if (now_ns >= lane->reminder_ns) {
         wr_lane_log(lane, WEIR_LOG_WARNING, "still failing after %" PRId64 " s: %s; %s, %" PRIu64 " lost",
-                    (now_ns - lane->failing_since_ns) / WR_NS_PER_S, lane->last_error, backlog,
-                    count_lost(lane) - lane->lost_before);
+                    (now_ns - lane->delivery.failing_since_ns) / WR_NS_PER_S, lane->delivery.last_error,
+                    backlog, count_lost(lane) - lane->lost_before);
     } else {
         return;
     }
@@ -75,48 +61,40 @@ static void log_failure(struct wr_lane *lane, int64_t now_ns)
 
 static void recover(struct wr_lane *lane, int64_t now_ns)
 {
-    wr_backoff_succeed(&lane->backoff);
-    lane->retry_at_ns = 0;
-    lane->gives_up = false;
-    if (!lane->failing)
+    if (!wr_delivery_succeed(&lane->delivery))
         return;
-    lane->failing = false;
     wr_lane_log(lane, WEIR_LOG_WARNING, "back after %" PRId64 " s, %" PRIu64 " lost",
-                (now_ns - lane->failing_since_ns) / WR_NS_PER_S, count_lost(lane) - lane->lost_before);
+                (now_ns - lane->delivery.failing_since_ns) / WR_NS_PER_S, count_lost(lane) - lane->lost_before);
 }
 
 /* A handler may need several attempts to find out that a value is at fault, not its destination. While the lane
  * stops, they must leave time for the values behind it. */
 static void limit_delay(struct wr_lane *lane, int64_t now_ns)
 {
-    bool is_limited = lane->backoff.limit_ns != INT64_MAX;
+    bool is_limited = lane->delivery.backoff.limit_ns != INT64_MAX;
     if (lane->stopping && lane->stop_deadline_ns != WR_NEVER && !is_limited)
-        wr_backoff_limit(&lane->backoff, (lane->stop_deadline_ns - now_ns) / STOP_DELAY_SHARE);
+        wr_backoff_limit(&lane->delivery.backoff, (lane->stop_deadline_ns - now_ns) / STOP_DELAY_SHARE);
 }
 
 static void back_off(struct wr_lane *lane, const weir_outcome *outcome, int64_t now_ns)
 {
-    lane->retries++;
-    lane->gives_up = outcome->flags & WEIR_OUTCOME_GIVES_UP;
+    bool was_failing = wr_delivery_is_failing(&lane->delivery);
     limit_delay(lane, now_ns);
-    lane->retry_at_ns =
-        now_ns + wr_backoff_fail(&lane->backoff, wr_backoff_requested_ns(outcome->retry_after_ms));
-    log_failure(lane, now_ns);
+    wr_delivery_fail(&lane->delivery, outcome, now_ns);
+    log_failure(lane, was_failing, now_ns);
 }
 
 /* There are no further attempts, but spool and journal go on: what they have and get is for the handler of
  * another configuration, or of a later process. Calls do not wait for it. */
 static void give_up(struct wr_lane *lane, int error, int64_t now_ns)
 {
-    if (!lane->failing)
-        begin_failing(lane, now_ns);
-    lane->has_given_up = true;
-    lane->retry_at_ns = WR_NEVER;
-    lane->must_reopen = lane->open;
-    lane->last_error_code = error;
+    if (!wr_delivery_is_failing(&lane->delivery))
+        lane->lost_before = count_lost(lane);
+    wr_delivery_give_up(&lane->delivery, error, now_ns);
     wr_lane_fail_waiters(lane, error);
     wr_lane_log(lane, WEIR_LOG_ERROR, "%s; gives up until it is configured again or reloaded; values %s",
-                lane->last_error, spools(lane) ? "are spooled" : "stay in the journal until the queue is full");
+                lane->delivery.last_error,
+                spools(lane) ? "are spooled" : "stay in the journal until the queue is full");
 }
 
 /* The handler is finished, and nothing keeps its values. Releases the producers at their gates, and flushes. */
@@ -128,7 +106,7 @@ static void fail_permanently(struct wr_lane *lane, int error, int64_t now_ns)
     wr_lane_drop_all(lane, WEIR_DROPPED_FAILED);
     wr_losses_state(lane, WEIR_DROPPED_FAILED, left);
     wr_lane_log(lane, WEIR_LOG_ERROR, "%s; gives up, %" PRIu64 " dropped; all further values are dropped",
-                lane->last_error, left);
+                lane->delivery.last_error, left);
     wr_lane_made_progress(lane, now_ns);
 }
 
@@ -142,22 +120,22 @@ static void fail(struct wr_lane *lane, const weir_outcome *outcome, int64_t now_
         fail_permanently(lane, error_of(outcome), now_ns);
 }
 
-/* Counts a violation of the contract, by the outcome or by a side effect (lane->breach); after
+/* Counts a violation of the contract, by the outcome or by a side effect (lane->delivery.breach); after
  * WR_LANE_FAULTS_MOST in a row the handler has failed. of_outcome: NULL if the outcome is valid. */
 static void count_fault(struct wr_lane *lane, weir_outcome *outcome, const char *of_outcome)
 {
-    const char *fault = of_outcome ? of_outcome : lane->breach;
-    lane->breach = NULL;
+    const char *fault = of_outcome ? of_outcome : lane->delivery.breach;
+    lane->delivery.breach = NULL;
     if (!fault)
         return;
-    lane->faults++;
-    lane->faults_in_a_row++;
-    bool last = lane->faults_in_a_row >= WR_LANE_FAULTS_MOST;
+    lane->delivery.faults++;
+    lane->delivery.faults_in_a_row++;
+    bool last = lane->delivery.faults_in_a_row >= WR_LANE_FAULTS_MOST;
     if (of_outcome || last) /* a valid outcome keeps its reason */
         snprintf(outcome->reason, sizeof outcome->reason, "%s", fault);
     if (last)
         outcome->code = WEIR_OUTCOME_FAILED;
-    else if (lane->faults_in_a_row == 1)
+    else if (lane->delivery.faults_in_a_row == 1)
         wr_lane_log(lane, WEIR_LOG_ERROR, "the handler type is at fault: %s", fault);
 }
 
@@ -186,7 +164,7 @@ static void log_rejected(struct wr_lane *lane, uint64_t rejected, int64_t now_ns
     if (!rejected || now_ns < lane->refusal_reminder_ns)
         return;
     wr_lane_log(lane, WEIR_LOG_WARNING, "%" PRIu64 " rejected: %s (%" PRIu64 " so far)", rejected,
-                lane->last_error, lane->dropped[WEIR_DROPPED_REJECTED]);
+                lane->delivery.last_error, lane->dropped[WEIR_DROPPED_REJECTED]);
     lane->losses.stated[WEIR_DROPPED_REJECTED] = lane->dropped[WEIR_DROPPED_REJECTED];
     lane->refusal_reminder_ns = now_ns + REMINDER_S * WR_NS_PER_S;
 }
@@ -196,7 +174,7 @@ static void apply_code(struct wr_lane *lane, weir_outcome *outcome, int64_t now_
 {
     switch (outcome->code) {
     case WEIR_OUTCOME_REOPEN:
-        lane->must_reopen = lane->open;
+        wr_delivery_break(&lane->delivery);
         back_off(lane, outcome, now_ns);
         break;
     case WEIR_OUTCOME_RETRY: back_off(lane, outcome, now_ns); break;
@@ -215,8 +193,7 @@ void wr_outcome_of_open(struct wr_lane *lane, weir_outcome *outcome, int64_t now
     count_fault(lane, outcome, check_code(outcome, false));
     store_error(lane, outcome, now_ns);
     if (opened) {
-        lane->open = true;
-        lane->must_reopen = false;
+        wr_delivery_opened(&lane->delivery);
         lane->reload_wanted = false;
         wr_lane_fail_waiters(lane, 0);
     }
@@ -256,8 +233,8 @@ static const char *check_counts(const struct wr_range *flight, weir_outcome *out
 static void check(struct wr_lane *lane, weir_outcome *outcome)
 {
     const char *of_code = check_code(outcome, true), *of_counts = check_counts(&lane->flight.range, outcome);
-    if (!of_code && !of_counts && !lane->breach)
-        lane->faults_in_a_row = 0;
+    if (!of_code && !of_counts && !lane->delivery.breach)
+        lane->delivery.faults_in_a_row = 0;
     count_fault(lane, outcome, of_code ? of_code : of_counts);
 }
 
@@ -309,7 +286,7 @@ static void count_settled(struct wr_lane *lane, const weir_outcome *outcome,
     uint32_t rest = outcome->code == WEIR_OUTCOME_DROP ? lane->flight.range.count : 0;
     settle(lane, rest, rest, 0, error, now_ns);
     log_rejected(lane, outcome->rejected + rest, now_ns);
-    lane->needs_flush = true;
+    lane->delivery.needs_flush = lane->handler.has_flush;
 }
 
 void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome, const struct wr_lane_omissions *omissions,
@@ -332,7 +309,7 @@ void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome, const struc
     if (moved && ended)
         recover(lane, now_ns);
     else if (moved)
-        wr_backoff_succeed(&lane->backoff);
+        wr_backoff_succeed(&lane->delivery.backoff);
     apply_code(lane, outcome, now_ns);
     if (moved)
         wr_lane_made_progress(lane, now_ns);
@@ -343,7 +320,7 @@ void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome, const struc
 static void count_flushed(struct wr_lane *lane, uint64_t wanted, int64_t now_ns)
 {
     uint64_t reached = wr_lane_front(lane) < wanted ? wr_lane_front(lane) : wanted;
-    lane->needs_flush = false;
+    lane->delivery.needs_flush = false;
     if (reached > lane->flushed)
         lane->flushed = reached;
     if (!lane->flight.range.segment)
@@ -357,7 +334,7 @@ void wr_outcome_of_flush(struct wr_lane *lane, weir_outcome *outcome, uint64_t w
     if (outcome->code == WEIR_OUTCOME_OK)
         count_flushed(lane, wanted, now_ns);
     else if (lane->stopping || lane->successor.instance)
-        lane->needs_flush = false; /* it is not tried again */
+        lane->delivery.needs_flush = false; /* it is not tried again */
     apply_code(lane, outcome, now_ns);
     wr_condition_wake(&lane->progress);
 }
@@ -376,9 +353,7 @@ void wr_outcome_of_close(struct wr_lane *lane)
     weir_outcome none;
     wr_lane_worker_init_outcome(&none, 0);
     count_fault(lane, &none, NULL);
-    lane->open = false;
-    lane->must_reopen = false;
-    lane->needs_flush = false;
+    wr_delivery_closed(&lane->delivery);
     lane->wake_at_ns = 0;
     wr_condition_wake(&lane->progress); /* it holds nothing any more */
 }

@@ -54,14 +54,15 @@ bool wr_spool_policy_must_save(const struct wr_lane *lane, int64_t now_ns)
 {
     if (!lane->stopping || !lane->settings.spool_limit)
         return false;
-    return lane->failing || (lane->stop_deadline_ns != WR_NEVER && now_ns >= lane->spool_state.save_at_ns);
+    return wr_delivery_is_failing(&lane->delivery) ||
+           (lane->stop_deadline_ns != WR_NEVER && now_ns >= lane->spool_state.save_at_ns);
 }
 
 /* A failing handler gets one more attempt, with what is on disk by then. */
 bool wr_spool_policy_may_leave(const struct wr_lane *lane, int64_t now_ns)
 {
     bool has_time = lane->stop_deadline_ns == WR_NEVER || now_ns < lane->spool_state.save_at_ns;
-    bool tries = lane->failing && now_ns >= lane->retry_at_ns;
+    bool tries = wr_delivery_is_failing(&lane->delivery) && now_ns >= lane->delivery.retry_at_ns;
     return wr_spool_policy_must_save(lane, now_ns) && !(has_time && tries);
 }
 
@@ -70,8 +71,8 @@ bool wr_spool_policy_may_leave(const struct wr_lane *lane, int64_t now_ns)
 /* A flush waits, and the handler fails. */
 static bool is_flush_failing(const struct wr_lane *lane, int64_t now_ns)
 {
-    return lane->flushed < lane->flush_wanted && lane->failing && now_ns < lane->retry_at_ns &&
-           wr_lane_front_in_memory(lane) < lane->flush_wanted;
+    return lane->flushed < lane->flush_wanted && wr_delivery_is_failing(&lane->delivery) &&
+           now_ns < lane->delivery.retry_at_ns && wr_lane_front_in_memory(lane) < lane->flush_wanted;
 }
 
 /* How long a handler may be busy before samples are moved to disk: well below block_timeout, after which they
@@ -88,8 +89,8 @@ static int64_t fill_time(const struct wr_lane *lane)
 {
     if (!wr_lane_is_half_full(lane))
         return WR_NEVER;
-    if (lane->failing || lane->spool_state.samples || lane->settings.overflow != WR_OVERFLOW_BLOCK ||
-        lane->pressure.state == WR_BACKPRESSURE_STALLED)
+    if (wr_delivery_is_failing(&lane->delivery) || lane->spool_state.samples ||
+        lane->settings.overflow != WR_OVERFLOW_BLOCK || lane->pressure.state == WR_BACKPRESSURE_STALLED)
         return 0;
     return lane->worker.busy_since_ns ? lane->worker.busy_since_ns + busy_limit_ns(lane) : WR_NEVER;
 }
@@ -166,7 +167,7 @@ bool wr_spool_policy_prepare_last(struct wr_lane *lane, int64_t now_ns)
 int64_t wr_spool_policy_search_time(const struct wr_lane *lane)
 {
     const struct wr_spool_state *spool_state = &lane->spool_state;
-    bool may = is_usable(lane) && !spool_state->samples && !lane->failing &&
+    bool may = is_usable(lane) && !spool_state->samples && !wr_delivery_is_failing(&lane->delivery) &&
                (!lane->stopping || !spool_state->search_at_ns);
     return may ? spool_state->search_at_ns : WR_NEVER;
 }
@@ -301,7 +302,7 @@ void wr_spool_policy_not_found(struct wr_lane *lane, const char *message, int64_
 
 void wr_spool_policy_not_fetched(struct wr_lane *lane, const char *message, int64_t now_ns)
 {
-    lane->retry_at_ns = now_ns + TRY_AGAIN_S * WR_NS_PER_S;
+    wr_delivery_delay(&lane->delivery, now_ns + TRY_AGAIN_S * WR_NS_PER_S);
     log_error(lane, WEIR_LOG_ERROR, "read what was spooled", message, now_ns);
 }
 

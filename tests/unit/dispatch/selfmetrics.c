@@ -99,7 +99,7 @@ Test(selfmetrics, each_handlers_counts_are_reported)
     lane->delivered = 5;
     lane->dropped[WEIR_DROPPED_FULL] = 3;
     lane->dropped[WEIR_DROPPED_REJECTED] = 4;
-    lane->retries = 2;
+    lane->delivery.retries = 2;
     tend(lane, START_NS + INTERVAL_NS);
     cr_assert_str_eq(offered_lines(), "offered{handler=A} 12 total\n"
                                       "delivered{handler=A} 5 total\n"

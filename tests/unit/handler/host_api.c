@@ -227,7 +227,7 @@ Test(host_api, a_handler_waiting_inside_emit_keeps_its_batch, .timeout = 60)
     struct wr_segment_pool pool = {0};
     struct wr_segment *segment = wr_segment_new(&pool, 1);
     segment->samples[segment->count++] = (weir_sample){0};
-    lane->open = true;
+    wr_delivery_opened(&lane->delivery);
     wr_lane_offer(lane, &(struct wr_offer){.segment = segment, .count = 1}, 1);
     cr_assert_eq(wr_lane_next_decide(lane, 1).kind, WR_LANE_NEXT_EMIT);
     pthread_t thread = start_waiting();

@@ -641,8 +641,8 @@ Test(instance, a_successor_applies_its_settings)
     cr_assert_eq(instance->host.lane, lane);
     cr_assert_eq(lane->settings.queue_bytes, 2048);
     cr_assert_eq(lane->settings.overflow, WR_OVERFLOW_DROP_OLDEST);
-    cr_assert_eq(lane->kinds, (WEIR_KINDS_DOUBLE | WEIR_KINDS_SUMMARY));
-    cr_assert(lane->has_flush);
+    cr_assert_eq(lane->handler.kinds, (WEIR_KINDS_DOUBLE | WEIR_KINDS_SUMMARY));
+    cr_assert(lane->handler.has_flush);
     wr_lane_free_unused(lane);
 }
 
@@ -650,13 +650,13 @@ Test(instance, a_successor_of_a_failed_handler_starts_again)
 {
     struct wr_lane *lane = make_lane();
     lane->end_reason = WEIR_DROPPED_FAILED;
-    lane->retry_at_ns = WR_NEVER - 1;
-    lane->faults_in_a_row = 9;
+    lane->delivery.retry_at_ns = WR_NEVER - 1;
+    lane->delivery.faults_in_a_row = 9;
     lane->sync_waiters.error = WEIR_ERR_TIMEOUT;
     apply_to(lane);
     cr_assert_eq(lane->end_reason, WR_LANE_LIVES);
-    cr_assert_eq(lane->retry_at_ns, 0);
-    cr_assert_eq(lane->faults_in_a_row, 0);
+    cr_assert_eq(lane->delivery.retry_at_ns, 0);
+    cr_assert_eq(lane->delivery.faults_in_a_row, 0);
     cr_assert_eq(lane->sync_waiters.error, 0);
     wr_lane_free_unused(lane);
 }
@@ -670,13 +670,13 @@ static void set_patience(const weir_host *host)
 Test(instance, a_successor_has_the_patience_set_in_create)
 {
     struct wr_lane *lane = make_lane();
-    lane->patience_ns = WR_NS_PER_S;
+    lane->handler.patience_ns = WR_NS_PER_S;
     apply_to(lane);
-    cr_assert_eq(lane->patience_ns, 0);
+    cr_assert_eq(lane->handler.patience_ns, 0);
     refuse = set_patience;
     wr_instance_create(instance, &error);
     apply_to(lane);
-    cr_assert_eq(lane->patience_ns, 7 * WR_NS_PER_S);
+    cr_assert_eq(lane->handler.patience_ns, 7 * WR_NS_PER_S);
     wr_lane_free_unused(lane);
 }
 

@@ -84,8 +84,8 @@ Test(lane_batch, a_handler_that_opens_early_and_fails_is_opened_again_after_the_
     open_early();
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
     fixture_finish_open(&fixture, WEIR_OUTCOME_RETRY, "busy");
-    cr_assert_eq(fixture_step(&fixture).until_ns, fixture.lane->retry_at_ns);
-    fixture.now_ns = fixture.lane->retry_at_ns;
+    cr_assert_eq(fixture_step(&fixture).until_ns, fixture.lane->delivery.retry_at_ns);
+    fixture.now_ns = fixture.lane->delivery.retry_at_ns;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
 }
 
@@ -269,7 +269,7 @@ Test(lane_batch, a_lane_delivers_doubles_and_integers)
 Test(lane_batch, kinds_that_a_handler_does_not_accept_are_withheld_and_counted)
 {
     use(5000, 0);
-    fixture.lane->kinds = WEIR_KINDS_DOUBLE;
+    fixture.lane->handler.kinds = WEIR_KINDS_DOUBLE;
     offer_kinds("iidd");
     deliver("2 3");
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_UNREPRESENTABLE], 2);
@@ -293,7 +293,7 @@ Test(lane_batch, an_unknown_kind_is_withheld_and_counted)
 Test(lane_batch, kinds_are_withheld_at_any_position)
 {
     use(5000, 0);
-    fixture.lane->kinds = WEIR_KINDS_DOUBLE;
+    fixture.lane->handler.kinds = WEIR_KINDS_DOUBLE;
     offer_kinds("diiddi");
     deliver("0");
     deliver("3 4");
@@ -305,7 +305,7 @@ Test(lane_batch, kinds_are_withheld_at_any_position)
 Test(lane_batch, an_event_with_an_unaccepted_kind_is_withheld_whole)
 {
     use(5000, 0);
-    fixture.lane->kinds = WEIR_KINDS_DOUBLE;
+    fixture.lane->handler.kinds = WEIR_KINDS_DOUBLE;
     fixture_append(&fixture, 3, 0, NULL);
     fixture.segment->samples[1].kind = WEIR_KIND_INT;
     fixture_append(&fixture, 1, 0, NULL);
@@ -318,7 +318,7 @@ Test(lane_batch, a_lane_full_of_withheld_samples_becomes_calm)
 {
     fixture.settings.queue_bytes = 4 * FIXTURE_SAMPLE_BYTES;
     use(5000, 0);
-    fixture.lane->kinds = WEIR_KINDS_DOUBLE;
+    fixture.lane->handler.kinds = WEIR_KINDS_DOUBLE;
     offer_kinds("iiii");
     sleep_until(WR_NEVER);
     cr_assert_not(fixture_check(&fixture, NULL));

@@ -78,7 +78,7 @@ Test(lane_error, the_error_persists_until_the_handler_opens)
     fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     struct wr_ticket ticket = offer(1);
     cr_assert_eq(fixture_read_ticket(ticket), FIXTURE_PENDING);
-    fixture.now_ns = fixture.lane->retry_at_ns;
+    fixture.now_ns = fixture.lane->delivery.retry_at_ns;
     fixture_deliver_all(&fixture);
     cr_assert_eq(fixture_read_ticket(ticket), 0);
 }
@@ -92,7 +92,7 @@ Test(lane_error, the_error_persists_until_the_handler_delivers)
     cr_assert_eq(fixture_read_ticket(ticket), WEIR_ERR_TIMEOUT);
     fixture_finish_wake(&fixture, WEIR_WAKE_TIMER, WEIR_OUTCOME_OK);
     cr_assert_eq(fixture_read_ticket(offer(1)), WEIR_ERR_TIMEOUT);
-    fixture.now_ns = fixture.lane->retry_at_ns;
+    fixture.now_ns = fixture.lane->delivery.retry_at_ns;
     fixture_deliver_all(&fixture);
     cr_assert_eq(fixture_read_ticket(offer(2)), FIXTURE_PENDING);
 }

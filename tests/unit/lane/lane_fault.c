@@ -86,14 +86,14 @@ Test(lane_fault, an_unknown_code_is_a_retry)
         fixture_finish_emit(&fixture, codes[i], 1, 0);
         cr_assert_eq(fixture_stats(&fixture).faults, i + 1);
         cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_SLEEP);
-        fixture.now_ns = fixture.lane->retry_at_ns;
+        fixture.now_ns = fixture.lane->delivery.retry_at_ns;
         fixture_deliver_all(&fixture);
     }
 }
 
 Test(lane_fault, an_open_and_a_flush_with_an_unknown_code_are_faults_too)
 {
-    fixture.lane->has_flush = true;
+    fixture.lane->handler.has_flush = true;
     fixture_finish_flush(&fixture, 99);
     fixture_close(&fixture);
     fixture_finish_open(&fixture, 99, NULL);
@@ -104,10 +104,10 @@ Test(lane_fault, an_open_and_a_flush_with_an_unknown_code_are_faults_too)
 /* Only a batch can be dropped. */
 Test(lane_fault, a_drop_by_open_flush_and_wake_is_a_fault_and_a_retry)
 {
-    fixture.lane->has_flush = true;
+    fixture.lane->handler.has_flush = true;
     fixture_finish_flush(&fixture, WEIR_OUTCOME_DROP);
     cr_assert_eq(fixture_stats(&fixture).faults, 1);
-    cr_assert_gt(fixture.lane->retry_at_ns, fixture.now_ns);
+    cr_assert_gt(fixture.lane->delivery.retry_at_ns, fixture.now_ns);
     weir_outcome woken = {.size = sizeof woken, .code = WEIR_OUTCOME_DROP};
     wr_outcome_of_wake(fixture.lane, &woken, WEIR_WAKE_TIMER, fixture.now_ns);
     cr_assert_eq(fixture_stats(&fixture).faults, 2);
@@ -127,7 +127,7 @@ Test(lane_fault, an_invalid_error_is_not_returned_to_calls)
         fixture_finish_emit_with(&fixture, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .error = errors[i]}, 0);
         cr_assert_eq(fixture_stats(&fixture).faults, i + 1);
         cr_assert_eq(fixture.lane->sync_waiters.error, 0);
-        fixture.now_ns = fixture.lane->retry_at_ns;
+        fixture.now_ns = fixture.lane->delivery.retry_at_ns;
         fixture_deliver_all(&fixture);
     }
 }
@@ -146,16 +146,16 @@ Test(lane_fault, an_outcome_with_several_mistakes_is_one_fault)
 Test(lane_fault, changed_thread_state_is_a_fault_and_a_valid_outcome_keeps_its_reason)
 {
     load(3);
-    fixture.lane->breach = "it changed something";
+    fixture.lane->delivery.breach = "it changed something";
     fixture_finish_emit_with(&fixture, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .reason = "refused"}, 0);
     cr_assert_eq(fixture_stats(&fixture).faults, 1);
-    cr_assert_str_eq(fixture.lane->last_error, "refused");
-    cr_assert_null(fixture.lane->breach);
+    cr_assert_str_eq(fixture.lane->delivery.last_error, "refused");
+    cr_assert_null(fixture.lane->delivery.breach);
 }
 
 Test(lane_fault, thread_state_changed_by_close_is_counted)
 {
-    fixture.lane->breach = "it changed something";
+    fixture.lane->delivery.breach = "it changed something";
     fixture_close(&fixture);
     cr_assert_eq(fixture_stats(&fixture).faults, 1);
 }
@@ -163,8 +163,8 @@ Test(lane_fault, thread_state_changed_by_close_is_counted)
 Test(lane_fault, a_handler_disabled_because_open_changed_thread_state_is_closed)
 {
     fixture_close(&fixture);
-    fixture.lane->faults_in_a_row = WR_LANE_FAULTS_MOST - 1;
-    fixture.lane->breach = "it changed something";
+    fixture.lane->delivery.faults_in_a_row = WR_LANE_FAULTS_MOST - 1;
+    fixture.lane->delivery.breach = "it changed something";
     fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     cr_assert_eq(fixture.lane->end_reason, WEIR_DROPPED_FAILED);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);

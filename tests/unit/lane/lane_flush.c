@@ -99,7 +99,7 @@ Test(lane_flush, a_flush_does_not_wait_for_what_a_later_one_waits_for)
 
 Test(lane_flush, what_a_handler_buffers_is_flushed_once_it_is_closed)
 {
-    fixture.lane->has_flush = true;
+    fixture.lane->handler.has_flush = true;
     fixture.settings.batch = 1;
     fixture_apply(&fixture);
     uint64_t position = fail_behind_a_flush();
@@ -110,7 +110,7 @@ Test(lane_flush, what_a_handler_buffers_is_flushed_once_it_is_closed)
 
 Test(lane_flush, the_handler_is_flushed_before_more_is_delivered)
 {
-    fixture.lane->has_flush = true;
+    fixture.lane->handler.has_flush = true;
     fixture.settings.batch = 1;
     fixture_apply(&fixture);
     fixture_offer(&fixture, 1);
@@ -127,7 +127,7 @@ Test(lane_flush, the_handler_is_flushed_before_more_is_delivered)
 
 Test(lane_flush, a_handler_that_buffers_is_flushed_by_the_deadline)
 {
-    fixture.lane->has_flush = true;
+    fixture.lane->handler.has_flush = true;
     load(2);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
     rest();
@@ -143,7 +143,7 @@ Test(lane_flush, a_handler_that_buffers_is_flushed_by_the_deadline)
 
 Test(lane_flush, a_handler_without_new_samples_is_not_flushed_again)
 {
-    fixture.lane->has_flush = true;
+    fixture.lane->handler.has_flush = true;
     load(2);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
     wr_lane_flush_request(fixture.lane, WR_NEVER);
@@ -155,7 +155,7 @@ Test(lane_flush, a_handler_without_new_samples_is_not_flushed_again)
 
 Test(lane_flush, a_closed_handler_buffers_nothing)
 {
-    fixture.lane->has_flush = true;
+    fixture.lane->handler.has_flush = true;
     load(2);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
     fixture_close(&fixture);
@@ -166,7 +166,7 @@ Test(lane_flush, a_closed_handler_buffers_nothing)
 
 Test(lane_flush, an_incomplete_flush_is_retried_after_a_backoff)
 {
-    fixture.lane->has_flush = true;
+    fixture.lane->handler.has_flush = true;
     load(1);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
@@ -175,14 +175,14 @@ Test(lane_flush, an_incomplete_flush_is_retried_after_a_backoff)
     cr_assert_not(is_flushed(position));
     struct wr_lane_next_step step = fixture_step(&fixture);
     cr_assert_eq(step.kind, WR_LANE_NEXT_SLEEP);
-    cr_assert_eq(step.until_ns, fixture.lane->retry_at_ns);
+    cr_assert_eq(step.until_ns, fixture.lane->delivery.retry_at_ns);
     fixture.now_ns = step.until_ns;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_FLUSH);
 }
 
 Test(lane_flush, a_flush_that_reopens_completes_when_the_handler_is_closed)
 {
-    fixture.lane->has_flush = true;
+    fixture.lane->handler.has_flush = true;
     load(1);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
@@ -197,7 +197,7 @@ Test(lane_flush, a_flush_that_reopens_completes_when_the_handler_is_closed)
 
 Test(lane_flush, an_expired_flush_does_not_call_the_handler)
 {
-    fixture.lane->has_flush = true;
+    fixture.lane->handler.has_flush = true;
     load(1);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     uint64_t position = wr_lane_flush_request(fixture.lane, fixture.now_ns + 5);
@@ -208,7 +208,7 @@ Test(lane_flush, an_expired_flush_does_not_call_the_handler)
 
 Test(lane_flush, after_an_expired_flush_another_one_completes)
 {
-    fixture.lane->has_flush = true;
+    fixture.lane->handler.has_flush = true;
     load(1);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     wr_lane_flush_request(fixture.lane, fixture.now_ns);
@@ -221,7 +221,7 @@ Test(lane_flush, after_an_expired_flush_another_one_completes)
 
 Test(lane_flush, of_several_flushes_the_latest_deadline_is_used)
 {
-    fixture.lane->has_flush = true;
+    fixture.lane->handler.has_flush = true;
     load(1);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     wr_lane_flush_request(fixture.lane, fixture.now_ns + 100);

@@ -89,7 +89,8 @@ static enum wr_lane_next_kind next(void)
 
 static void open_handler(int code)
 {
-    fixture.now_ns = fixture.lane->retry_at_ns > fixture.now_ns ? fixture.lane->retry_at_ns : fixture.now_ns;
+    fixture.now_ns = fixture.lane->delivery.retry_at_ns > fixture.now_ns ? fixture.lane->delivery.retry_at_ns
+                                                                         : fixture.now_ns;
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
     fixture_finish_open(&fixture, code, "refused");
 }
@@ -136,7 +137,7 @@ Test(lane_ids, retried_samples_keep_their_numbers)
     open_handler(WEIR_OUTCOME_OK);
     expect_batch(0, 10, 0);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 4, 0);
-    fixture.now_ns = fixture.lane->retry_at_ns;
+    fixture.now_ns = fixture.lane->delivery.retry_at_ns;
     expect_batch(4, 6, 0);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_REOPEN, 5, 2);
     cr_assert_eq(next(), WR_LANE_NEXT_CLOSE);
@@ -197,7 +198,7 @@ Test(lane_ids, a_batch_ends_where_a_kind_is_withheld)
     fixture_append_kind(&fixture, WEIR_KIND_INT);
     fixture_append(&fixture, 3, 0, NULL);
     fixture_offer_appended(&fixture, (struct wr_ticket){0});
-    fixture.lane->kinds = WEIR_KINDS_DOUBLE;
+    fixture.lane->handler.kinds = WEIR_KINDS_DOUBLE;
     open_handler(WEIR_OUTCOME_OK);
     deliver(0, 2, 0);
     deliver(3, 3, 0);
@@ -260,8 +261,9 @@ static void deliver_batches(uint32_t batches, uint32_t settled)
         uint32_t done = settled < flight->count ? settled : flight->count;
         store(flight, flight->count);
         fixture_finish_emit(&fixture, done < flight->count ? WEIR_OUTCOME_RETRY : WEIR_OUTCOME_OK, done, 0);
-        fixture.now_ns =
-            fixture.lane->retry_at_ns > fixture.now_ns ? fixture.lane->retry_at_ns : fixture.now_ns;
+        fixture.now_ns = fixture.lane->delivery.retry_at_ns > fixture.now_ns
+                             ? fixture.lane->delivery.retry_at_ns
+                             : fixture.now_ns;
     }
 }
 
@@ -284,8 +286,8 @@ Test(lane_ids, a_destination_that_skips_repeats_has_every_value_of_all_processes
         open_handler(process ? WEIR_OUTCOME_OK : WEIR_OUTCOME_RETRY);
         /* adopted samples, of which only a part of each batch is settled when the process dies */
         deliver_batches(process * 5, 17);
-        fixture.lane->failing = true;
-        fixture.lane->retry_at_ns = fixture.now_ns + WR_NS_PER_S;
+        fixture.lane->delivery.health = WR_DELIVERY_FAILS;
+        fixture.lane->delivery.retry_at_ns = fixture.now_ns + WR_NS_PER_S;
         spool_values(process * VALUES);
         end_process();
         start_process();

@@ -106,7 +106,7 @@ Test(lane_marks, samples_dropped_behind_those_in_flight_are_settled_first)
 
 Test(lane_marks, withheld_samples_are_settled)
 {
-    fixture.lane->kinds = WEIR_KINDS_DOUBLE;
+    fixture.lane->handler.kinds = WEIR_KINDS_DOUBLE;
     fixture_append_kind(&fixture, WEIR_KIND_INT);
     fixture_append_kind(&fixture, WEIR_KIND_DOUBLE);
     fixture_offer_appended(&fixture, (struct wr_ticket){0});

@@ -140,7 +140,7 @@ Test(lane_message, after_a_recovery_the_next_failure_is_logged_again)
 
 Test(lane_message, a_flush_that_fails_and_then_succeeds_is_a_failure_and_a_recovery)
 {
-    fixture.lane->has_flush = true;
+    fixture.lane->handler.has_flush = true;
     load(2);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
     fixture_finish_flush(&fixture, WEIR_OUTCOME_RETRY);
@@ -153,7 +153,7 @@ Test(lane_message, a_flush_that_fails_and_then_succeeds_is_a_failure_and_a_recov
 
 Test(lane_message, a_successful_flush_is_not_a_recovery_of_failing_deliveries)
 {
-    fixture.lane->has_flush = true;
+    fixture.lane->handler.has_flush = true;
     load(2);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 1, 0);
     fixture_finish_flush(&fixture, WEIR_OUTCOME_OK);

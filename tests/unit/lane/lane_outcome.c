@@ -38,7 +38,7 @@ static void assert_backoff(int64_t whole_ms)
 
 static void pass_backoff(void)
 {
-    fixture.now_ns = fixture.lane->retry_at_ns;
+    fixture.now_ns = fixture.lane->delivery.retry_at_ns;
 }
 
 /* ---- OK -------------------------------------------------------------------------------------- */
@@ -216,7 +216,7 @@ Test(lane_outcome, reopen_closes_backs_off_opens_and_offers_the_rest)
 
 Test(lane_outcome, reopen_does_not_flush_what_cannot_be_flushed)
 {
-    fixture.lane->has_flush = true;
+    fixture.lane->handler.has_flush = true;
     load(2);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_REOPEN, 0, 0);

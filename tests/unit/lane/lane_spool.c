@@ -95,7 +95,7 @@ static void fail_to_open(void)
 
 static void open_successfully(void)
 {
-    fixture.now_ns = fixture.lane->retry_at_ns;
+    fixture.now_ns = fixture.lane->delivery.retry_at_ns;
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
     fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
 }
@@ -259,7 +259,7 @@ Test(lane_spool, a_failed_batch_is_spooled_in_front_of_later_samples)
     fixture_offer(&fixture, 60);
     next();
     cr_assert_eq(fixture_stats(&fixture).spooled, 97);
-    fixture.now_ns = fixture.lane->retry_at_ns;
+    fixture.now_ns = fixture.lane->delivery.retry_at_ns;
     expect_delivery(3, 97);
 }
 
@@ -274,7 +274,7 @@ Test(lane_spool, a_failed_batch_from_disk_is_read_again)
     fixture_offer(&fixture, 60);
     next();
     cr_assert_eq(fixture_stats(&fixture).spooled, 100);
-    fixture.now_ns = fixture.lane->retry_at_ns;
+    fixture.now_ns = fixture.lane->delivery.retry_at_ns;
     expect_delivery(20, 100);
 }
 
@@ -284,7 +284,7 @@ Test(lane_spool, spooled_kinds_that_the_handler_does_not_accept_are_withheld)
     fixture_append_kind(&fixture, WEIR_KIND_INT);
     fixture_offer_appended(&fixture, (struct wr_ticket){0});
     fail_to_open();
-    fixture.lane->kinds = WEIR_KINDS_DOUBLE;
+    fixture.lane->handler.kinds = WEIR_KINDS_DOUBLE;
     open_successfully();
     expect_delivery(0, 50);
     weir_handler_stats stats = fixture_stats(&fixture);
@@ -304,7 +304,7 @@ Test(lane_spool, samples_withheld_at_the_end_of_a_read_are_not_read_again)
     fixture_offer(&fixture, 60);
     next();
     cr_assert_eq(fixture_stats(&fixture).spooled, 111);
-    fixture.lane->kinds = WEIR_KINDS_DOUBLE;
+    fixture.lane->handler.kinds = WEIR_KINDS_DOUBLE;
     open_successfully();
     for (; next() == WR_LANE_NEXT_EMIT;
          fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, fixture.lane->flight.range.count, 0))
@@ -327,7 +327,7 @@ Test(lane_spool, a_batch_of_only_unaccepted_kinds_is_withheld_once)
     }
     fixture_offer_appended(&fixture, (struct wr_ticket){0});
     fail_to_open();
-    fixture.lane->kinds = WEIR_KINDS_DOUBLE;
+    fixture.lane->handler.kinds = WEIR_KINDS_DOUBLE;
     open_successfully();
     while (next() == WR_LANE_NEXT_EMIT) {
         numbers += fixture.lane->flight.range.count;
@@ -629,7 +629,7 @@ static void fail_for_good(void)
     fixture_offer(&fixture, 60);
     fail_to_open();
     fixture_offer(&fixture, 10);
-    fixture.now_ns = fixture.lane->retry_at_ns;
+    fixture.now_ns = fixture.lane->delivery.retry_at_ns;
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
     fixture_finish_open(&fixture, WEIR_OUTCOME_FAILED, "broken");
 }

@@ -51,7 +51,7 @@ Test(lane_stop, queued_samples_are_delivered_first)
 
 Test(lane_stop, a_handler_that_accepts_none_of_the_rest_is_closed_at_once)
 {
-    fixture.lane->kinds = WEIR_KINDS_DOUBLE;
+    fixture.lane->handler.kinds = WEIR_KINDS_DOUBLE;
     fixture_append_kind(&fixture, WEIR_KIND_INT);
     fixture_offer_appended(&fixture, (struct wr_ticket){0});
     request_stop();
@@ -81,7 +81,7 @@ Test(lane_stop, a_lane_whose_handler_was_never_opened_ends_at_once)
 
 Test(lane_stop, buffered_samples_are_flushed_by_the_deadline)
 {
-    fixture.lane->has_flush = true;
+    fixture.lane->handler.has_flush = true;
     load(1);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     request_stop();
@@ -94,7 +94,7 @@ Test(lane_stop, buffered_samples_are_flushed_by_the_deadline)
 
 Test(lane_stop, a_final_flush_that_fails_is_not_retried)
 {
-    fixture.lane->has_flush = true;
+    fixture.lane->handler.has_flush = true;
     load(1);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     request_stop();
@@ -326,7 +326,7 @@ Test(lane_stop, a_successor_delivers_queued_and_retried_samples)
     fixture_close(&fixture);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_REPLACE);
     fixture.lane->successor.instance = NULL;
-    fixture.lane->retry_at_ns = 0;
+    fixture.lane->delivery.retry_at_ns = 0;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
     fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
@@ -348,7 +348,7 @@ Test(lane_stop, a_successor_gets_what_a_missing_pipe_did_not)
 
 Test(lane_stop, buffered_samples_are_flushed_before_a_successor_takes_over)
 {
-    fixture.lane->has_flush = true;
+    fixture.lane->handler.has_flush = true;
     load(1);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     fixture.lane->successor.instance = another;
@@ -360,7 +360,7 @@ Test(lane_stop, buffered_samples_are_flushed_before_a_successor_takes_over)
 
 Test(lane_stop, a_failed_flush_does_not_delay_a_successor)
 {
-    fixture.lane->has_flush = true;
+    fixture.lane->handler.has_flush = true;
     load(1);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     fixture.lane->successor.instance = another;
@@ -372,7 +372,7 @@ Test(lane_stop, a_failed_flush_does_not_delay_a_successor)
 
 Test(lane_stop, a_flush_waits_for_samples_buffered_by_a_successor)
 {
-    fixture.lane->has_flush = true;
+    fixture.lane->handler.has_flush = true;
     load(1);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     fixture_offer(&fixture, 1);

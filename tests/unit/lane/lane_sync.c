@@ -70,7 +70,7 @@ Test(lane_sync, a_sample_of_a_dropped_batch_returns_dropped)
 Test(lane_sync, a_sample_of_an_unaccepted_kind_returns_dropped)
 {
     struct wr_ticket ticket = fixture_take_ticket(&ticket_states[0]);
-    fixture.lane->kinds = WEIR_KINDS_INT;
+    fixture.lane->handler.kinds = WEIR_KINDS_INT;
     fixture_offer_sync(&fixture, ticket);
     fixture_next(&fixture);
     cr_assert_eq(fixture_read_ticket(ticket), WEIR_ERR_DROPPED);
@@ -83,7 +83,7 @@ Test(lane_sync, a_call_does_not_return_while_the_handler_retries)
     fixture_next(&fixture);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
     cr_assert_eq(fixture_read_ticket(ticket), FIXTURE_PENDING);
-    fixture.now_ns = fixture.lane->retry_at_ns;
+    fixture.now_ns = fixture.lane->delivery.retry_at_ns;
     fixture_deliver_all(&fixture);
     cr_assert_eq(fixture_read_ticket(ticket), 0);
 }
