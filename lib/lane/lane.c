@@ -30,8 +30,7 @@ struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_wake
     lane->deferred_log = deferred_log;
     lane->end_reason = WR_LANE_LIVES;
     lane->handler.kinds = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT;
-    lane->next_id.origin = wr_origin_new();
-    lane->next_summary_id.origin = wr_origin_new();
+    wr_lane_ledger_init(&lane->ledger);
     return lane;
 }
 
@@ -39,9 +38,8 @@ void wr_lane_free_unused(struct wr_lane *lane)
 {
     if (!lane)
         return;
-    wr_queue_fini(&lane->queue);
+    wr_lane_ledger_fini(&lane->ledger);
     wr_spool_state_fini(&lane->spool_state);
-    wr_sync_waiters_fini(&lane->sync_waiters);
     free((char *)lane->name);
     free(lane);
 }
@@ -95,155 +93,24 @@ void wr_lane_unlock(struct wr_lane *lane)
         wr_lock_leave(&lane->lock);
 }
 
-/* ---- Contents -------------------------------------------------------------------------------- */
-
-const struct wr_range *wr_lane_in_flight(const struct wr_lane *lane)
-{
-    const struct wr_flight *flight = &lane->flight;
-    return flight->range.segment && !flight->settled_early && !flight->spooled ? &flight->range : NULL;
-}
-
-uint64_t wr_lane_queued(const struct wr_lane *lane)
-{
-    return lane->queue.samples + (uint64_t)lane->queue.extra + wr_range_values(&lane->spool_state.moving) +
-           (wr_lane_in_flight(lane) ? wr_range_values(wr_lane_in_flight(lane)) : 0);
-}
-
-uint64_t wr_lane_queued_bytes(const struct wr_lane *lane)
-{
-    return lane->queue.bytes + lane->spool_state.moving.bytes +
-           (wr_lane_in_flight(lane) ? wr_lane_in_flight(lane)->bytes : 0);
-}
-
-uint64_t wr_lane_pressing_bytes(const struct wr_lane *lane)
-{
-    const struct wr_range *flight = wr_lane_in_flight(lane);
-    bool is_left_out = flight && lane->pressure.spooling && lane->flight.in_handler;
-    return wr_lane_queued_bytes(lane) - (is_left_out ? flight->bytes : 0);
-}
-
-uint64_t wr_lane_front_in_memory(const struct wr_lane *lane)
-{
-    if (wr_lane_in_flight(lane))
-        return wr_lane_in_flight(lane)->position;
-    if (lane->spool_state.moving.segment)
-        return lane->spool_state.moving.position;
-    return wr_queue_is_empty(&lane->queue) ? lane->position : wr_queue_front(&lane->queue)->position;
-}
-
-uint64_t wr_lane_front(const struct wr_lane *lane)
-{
-    uint64_t front = wr_lane_front_in_memory(lane);
-    return lane->spool_state.own && lane->spool_state.front < front ? lane->spool_state.front : front;
-}
-
 /* ---- Waiting calls --------------------------------------------------------------------------- */
-
-/* The samples dropped need not be the oldest: calls that wait for earlier samples keep waiting. */
-static void complete_dropped(struct wr_lane *lane, const struct wr_range *range, int result)
-{
-    wr_sync_waiters_complete(&lane->sync_waiters, range->position, range->position + range->count, result);
-}
-
-void wr_lane_complete_calls(struct wr_lane *lane, uint64_t sequence, int result)
-{
-    wr_sync_waiters_complete(&lane->sync_waiters, 0, sequence, result);
-}
 
 void wr_lane_fail_waiters(struct wr_lane *lane, int error)
 {
-    lane->sync_waiters.error = error;
+    lane->ledger.waiters.error = error;
     if (!error)
         return;
-    wr_lane_complete_calls(lane, UINT64_MAX, error);
+    wr_lane_ledger_complete(&lane->ledger, UINT64_MAX, error);
     wr_condition_wake(&lane->progress);
-}
-
-/* ---- Dropping -------------------------------------------------------------------------------- */
-
-void wr_lane_count_drop(struct wr_lane *lane, enum weir_drop why, uint64_t count)
-{
-    lane->dropped[why] += count;
-}
-
-/* At the end of the process samples in a journal stay there for the next process. Returns the result of calls
- * that wait for them. */
-static int discard(struct wr_lane *lane, const struct wr_range *range, enum weir_drop why)
-{
-    uint64_t values = wr_range_values(range);
-    uint64_t left = why == WEIR_DROPPED_SHUTDOWN ? wr_segment_leave(range->segment, values) : 0;
-    lane->left_in_journal += left;
-    if (left && left == values)
-        return WEIR_ERR_SPOOLED;
-    wr_range_settle(range, range->count);
-    wr_lane_count_drop(lane, why, values - left);
-    return why == WEIR_DROPPED_FULL ? WEIR_ERR_FULL : WEIR_ERR_DROPPED;
-}
-
-static void drop_range(struct wr_lane *lane, const struct wr_range *range, enum weir_drop why)
-{
-    complete_dropped(lane, range, discard(lane, range, why));
-    wr_segment_drop(range->segment);
-}
-
-static void drop_queue(struct wr_lane *lane, enum weir_drop why)
-{
-    while (!wr_queue_is_empty(&lane->queue)) {
-        struct wr_range range = wr_queue_take(&lane->queue, UINT32_MAX, UINT64_MAX);
-        drop_range(lane, &range, why);
-    }
-}
-
-/* A thread that is writing the samples to disk keeps a reference of its own: it may return at any later time.
- */
-static void drop_moving(struct wr_lane *lane, enum weir_drop why)
-{
-    struct wr_range moving = lane->spool_state.moving;
-    lane->spool_state.moving = (struct wr_range){0};
-    if (lane->spool_state.busy && moving.segment)
-        wr_segment_hold(moving.segment);
-    if (moving.segment)
-        drop_range(lane, &moving, why);
-}
-
-/* The samples stay on disk. */
-static void put_back_spooled(struct wr_lane *lane)
-{
-    wr_spool_state_forget_fetched(&lane->spool_state);
-    if (!lane->flight.spooled)
-        return;
-    lane->flight.settled_early = lane->flight.in_handler;
-    if (lane->flight.in_handler)
-        return;
-    wr_segment_drop(lane->flight.range.segment);
-    lane->flight = (struct wr_flight){0};
-}
-
-void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why)
-{
-    if (wr_lane_in_flight(lane) && lane->flight.in_handler) {
-        /* the worker keeps the reference until the handler returns. The thread's state would be wrong here: it
-         * is WAITING while the handler waits inside emit, and CALLING while it opens, when it has no samples */
-        complete_dropped(lane, &lane->flight.range, discard(lane, &lane->flight.range, why));
-        lane->flight.settled_early = true;
-    } else if (wr_lane_in_flight(lane)) {
-        drop_range(lane, &lane->flight.range, why);
-        lane->flight.range.segment = NULL;
-    }
-    drop_moving(lane, why);
-    put_back_spooled(lane);
-    drop_queue(lane, why);
-    wr_lane_complete_calls(lane, UINT64_MAX, WEIR_ERR_DROPPED);
 }
 
 /* ---- Offering -------------------------------------------------------------------------------- */
 
-static void push(struct wr_lane *lane, const struct wr_range *range)
+uint64_t wr_lane_pressing_bytes(const struct wr_lane *lane)
 {
-    if (wr_queue_push(&lane->queue, range))
-        return;
-    discard(lane, range, WEIR_DROPPED_FULL); /* out of memory for the queue's list */
-    complete_dropped(lane, range, WEIR_ERR_MEMORY);
+    const struct wr_range *flight = wr_lane_ledger_flight(&lane->ledger);
+    bool is_left_out = flight && lane->pressure.spooling && lane->ledger.flight.in_handler;
+    return wr_lane_ledger_queued_bytes(&lane->ledger) - (is_left_out ? flight->bytes : 0);
 }
 
 static bool is_no_wait(const struct wr_range *range)
@@ -258,9 +125,9 @@ static void push_unless_no_wait(struct wr_lane *lane, struct wr_range *range)
     while (range->count) {
         struct wr_range event = wr_range_split(range, 1);
         if (is_no_wait(&event))
-            discard(lane, &event, WEIR_DROPPED_REENTRANT);
+            wr_lane_ledger_discard(&lane->ledger, &event, WEIR_DROPPED_REENTRANT);
         else
-            push(lane, &event);
+            wr_lane_ledger_push(&lane->ledger, &event);
         wr_segment_drop(event.segment);
     }
 }
@@ -271,23 +138,19 @@ static void push_fitting(struct wr_lane *lane, struct wr_range *range, uint64_t 
     uint32_t fit = wr_range_count_fitting(range, room);
     if (fit) {
         struct wr_range taken = wr_range_split(range, fit);
-        push(lane, &taken);
+        wr_lane_ledger_push(&lane->ledger, &taken);
         wr_segment_drop(taken.segment);
     }
-    if (!range->count)
-        return;
-    complete_dropped(lane, range, discard(lane, range, WEIR_DROPPED_FULL));
+    if (range->count)
+        wr_lane_ledger_drop(&lane->ledger, range, WEIR_DROPPED_FULL);
 }
 
 /* Not what is in flight: the handler has it. */
 static void drop_oldest(struct wr_lane *lane)
 {
     uint64_t bound = lane->pressure.bound;
-    while (wr_lane_queued_bytes(lane) > bound && !wr_queue_is_empty(&lane->queue)) {
-        uint64_t excess = wr_lane_queued_bytes(lane) - bound;
-        struct wr_range range = wr_queue_take(&lane->queue, UINT32_MAX, excess);
-        drop_range(lane, &range, WEIR_DROPPED_FULL);
-    }
+    while (wr_lane_ledger_queued_bytes(&lane->ledger) > bound && !wr_queue_is_empty(&lane->ledger.queue))
+        wr_lane_ledger_drop_oldest(&lane->ledger, wr_lane_ledger_queued_bytes(&lane->ledger) - bound);
 }
 
 static void enqueue(struct wr_lane *lane, struct wr_range *range, const struct wr_offer *offer)
@@ -299,7 +162,7 @@ static void enqueue(struct wr_lane *lane, struct wr_range *range, const struct w
     else if (offer->no_wait && wr_backpressure_who_waits(&lane->pressure) >= from)
         push_unless_no_wait(lane, range);
     else
-        push(lane, range);
+        wr_lane_ledger_push(&lane->ledger, range);
     if (wr_backpressure_drops_oldest(&lane->pressure) && !offer->keep)
         drop_oldest(lane);
 }
@@ -308,8 +171,9 @@ static void enqueue(struct wr_lane *lane, struct wr_range *range, const struct w
  */
 static bool must_wake(const struct wr_lane *lane, uint64_t queued_before)
 {
-    return queued_before == 0 || lane->sync_waiters.count || lane->queue.samples >= lane->settings.batch ||
-           lane->queue.bytes >= lane->settings.batch_bytes || lane->pressure.pressed ||
+    return queued_before == 0 || lane->ledger.waiters.count ||
+           lane->ledger.queue.samples >= lane->settings.batch ||
+           lane->ledger.queue.bytes >= lane->settings.batch_bytes || lane->pressure.pressed ||
            wr_lane_is_half_full(lane);
 }
 
@@ -322,21 +186,17 @@ static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int
         .slot = offer->slot,
         .bytes = wr_segment_bytes(offer->segment, offer->first, offer->count),
         .extra = wr_segment_extra(offer->segment, offer->first, offer->count),
-        .position = lane->position,
-        .id = lane->next_id,
         .since_ns = now_ns,
     };
-    lane->offered += offer->count;
-    lane->position += offer->count;
-    lane->next_id.sequence += offer->count;
+    wr_lane_ledger_offer(&lane->ledger, &range);
     int ending = wr_lane_ending(lane);
     if (ending != WR_LANE_LIVES) {
-        discard(lane, &range, (enum weir_drop)ending);
+        wr_lane_ledger_discard(&lane->ledger, &range, (enum weir_drop)ending);
         wr_ticket_complete(offer->ticket, WEIR_ERR_DROPPED);
         return;
     }
-    uint64_t queued_before = lane->queue.samples;
-    wr_sync_waiters_add(&lane->sync_waiters, lane->position, offer->ticket);
+    uint64_t queued_before = lane->ledger.queue.samples;
+    wr_sync_waiters_add(&lane->ledger.waiters, lane->ledger.position, offer->ticket);
     enqueue(lane, &range, offer);
     wr_backpressure_rise(&lane->pressure, wr_lane_pressing_bytes(lane), now_ns);
     if (offer->now && !queued_before && wr_lane_now_claim(lane, offer->count, now_ns, offer->now))
@@ -360,8 +220,8 @@ enum wr_waiting wr_lane_offer(struct wr_lane *lane, const struct wr_offer *offer
 struct wr_sample_id wr_lane_take_ids(struct wr_lane *lane, uint64_t count)
 {
     wr_lock_enter(&lane->lock);
-    struct wr_sample_id first = lane->next_id;
-    lane->next_id.sequence += count;
+    struct wr_sample_id first = lane->ledger.next_id;
+    lane->ledger.next_id.sequence += count;
     wr_lane_unlock(lane);
     return first;
 }
@@ -369,20 +229,14 @@ struct wr_sample_id wr_lane_take_ids(struct wr_lane *lane, uint64_t count)
 void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why)
 {
     wr_lock_enter(&lane->lock);
-    lane->offered += count;
-    lane->position += count;
-    lane->next_id.sequence += count;
-    wr_lane_count_drop(lane, why, count);
+    wr_lane_ledger_refuse(&lane->ledger, count, why);
     wr_lane_unlock(lane);
 }
 
 void wr_lane_leave_out(struct wr_lane *lane, const struct wr_lane_left_out *left_out)
 {
     wr_lock_enter(&lane->lock);
-    *(left_out->recovered ? &lane->recovered : &lane->offered) +=
-        left_out->filtered + left_out->unrepresentable;
-    wr_lane_count_drop(lane, WEIR_DROPPED_FILTERED, left_out->filtered);
-    wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, left_out->unrepresentable);
+    wr_lane_ledger_leave_out(&lane->ledger, left_out);
     wr_lane_unlock(lane);
 }
 
@@ -414,16 +268,7 @@ int wr_lane_sum(struct wr_lane *lane, const struct wr_lane_arrivals *arrivals)
 {
     wr_lock_enter(&lane->lock);
     int ending = wr_lane_ending(lane);
-    uint64_t arrived = arrivals->summed + arrivals->beyond_limit + arrivals->no_memory +
-                       arrivals->unrepresentable + arrivals->filtered;
-    lane->offered += arrived - arrivals->recovered;
-    lane->recovered += arrivals->recovered;
-    wr_lane_count_drop(lane, WEIR_DROPPED_LIMIT, arrivals->beyond_limit);
-    wr_lane_count_drop(lane, WEIR_DROPPED_FULL, arrivals->no_memory);
-    wr_lane_count_drop(lane, WEIR_DROPPED_FILTERED, arrivals->filtered);
-    wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, arrivals->unrepresentable);
-    lane->summing += arrivals->summed;
-    lane->summing_in_memory += arrivals->summed - arrivals->kept;
+    wr_lane_ledger_sum(&lane->ledger, arrivals);
     log_not_kept(lane, arrivals);
     wr_losses_log(lane, arrivals->now_ns);
     wr_lane_unlock(lane);
@@ -433,10 +278,7 @@ int wr_lane_sum(struct wr_lane *lane, const struct wr_lane_arrivals *arrivals)
 void wr_lane_discard_sums(struct wr_lane *lane, uint64_t left)
 {
     wr_lock_enter(&lane->lock);
-    int ending = wr_lane_ending(lane);
-    lane->left_in_journal += left;
-    wr_lane_count_drop(lane, (enum weir_drop)ending, lane->summing - left);
-    lane->summing = lane->summing_in_memory = 0;
+    wr_lane_ledger_discard_sums(&lane->ledger, (enum weir_drop)wr_lane_ending(lane), left);
     wr_lane_unlock(lane);
 }
 
@@ -444,7 +286,8 @@ bool wr_lane_takes_summaries(struct wr_lane *lane)
 {
     wr_lock_enter(&lane->lock);
     /* one that has ended drops them; if it never had a handler, it has no settings */
-    bool takes = lane->end_reason != WR_LANE_LIVES || wr_lane_queued_bytes(lane) < lane->settings.queue_bytes;
+    bool takes = lane->end_reason != WR_LANE_LIVES ||
+                 wr_lane_ledger_queued_bytes(&lane->ledger) < lane->settings.queue_bytes;
     wr_lane_unlock(lane);
     return takes;
 }
@@ -457,20 +300,14 @@ void wr_lane_offer_summaries(struct wr_lane *lane, struct wr_segment *segment, i
         .count = segment->count,
         .bytes = wr_segment_bytes(segment, 0, segment->count),
         .extra = wr_segment_extra(segment, 0, segment->count),
-        .position = lane->position,
-        .id = lane->next_summary_id,
         .since_ns = now_ns,
     };
-    lane->summing -= wr_range_values(&range);
-    segment->is_kept = !lane->summing_in_memory;
-    lane->summing_in_memory = 0;
-    lane->position += range.count;
-    lane->next_summary_id.sequence += range.count;
+    wr_lane_ledger_offer_sums(&lane->ledger, &range);
     int ending = wr_lane_ending(lane);
     if (ending == WR_LANE_LIVES)
-        push(lane, &range);
+        wr_lane_ledger_push(&lane->ledger, &range);
     else
-        discard(lane, &range, (enum weir_drop)ending);
+        wr_lane_ledger_discard(&lane->ledger, &range, (enum weir_drop)ending);
     wr_condition_wake(&lane->worker.work);
     wr_losses_log(lane, now_ns);
     wr_lane_unlock(lane);
@@ -515,7 +352,7 @@ void wr_lane_set(struct wr_lane *lane, const struct wr_lane_settings *settings, 
     lane->pressure.timeout_ns = settings->block_timeout_ns;
     wr_backpressure_calm(&lane->pressure);
     wr_backpressure_set_spooling(&lane->pressure, settings->spool_limit && lane->spool_state.place,
-                                 wr_lane_queued_bytes(lane), now_ns);
+                                 wr_lane_ledger_queued_bytes(&lane->ledger), now_ns);
     wake_if_changed(lane, before);
     wr_backoff_init(&lane->delivery.backoff, settings->retry_min_ns, settings->retry_max_ns,
                     (uint64_t)now_ns ^ (uintptr_t)lane);
@@ -534,14 +371,14 @@ static void log_end(struct wr_lane *lane, uint64_t dropped)
     wr_losses_state(lane, (enum weir_drop)lane->stop_reason, dropped);
     const char *why = wr_delivery_why_failing(&lane->delivery);
     char counts[120] = "";
-    put_count(counts, sizeof counts, wr_spool_state_values(&lane->spool_state), "spooled");
-    put_count(counts, sizeof counts, lane->left_in_journal, "left in the journal");
+    put_count(counts, sizeof counts, wr_lane_ledger_spooled(&lane->ledger), "spooled");
+    put_count(counts, sizeof counts, lane->ledger.left_in_journal, "left in the journal");
     put_count(counts, sizeof counts, dropped, "dropped");
     if (counts[0])
         wr_lane_log(lane, dropped ? WEIR_LOG_ERROR : WEIR_LOG_WARNING, "%s%s%s; not delivered in time: %s",
                     lane->stop_reason == WEIR_DROPPED_REMOVED ? "removed" : "shutting down",
                     why ? " while failing: "
-                    : wr_lane_thread_is_inside(&lane->worker) || lane->flight.in_handler
+                    : wr_lane_thread_is_inside(&lane->worker) || lane->ledger.flight.in_handler
                         ? " while the handler is busy"
                         : "",
                     why ? why : "", counts);
@@ -549,12 +386,12 @@ static void log_end(struct wr_lane *lane, uint64_t dropped)
 
 void wr_lane_declare_end(struct wr_lane *lane)
 {
-    uint64_t left = wr_lane_queued(lane);
+    uint64_t left = wr_lane_ledger_queued(&lane->ledger);
     enum wr_waiting before = wr_backpressure_who_waits(&lane->pressure);
-    uint64_t kept = lane->left_in_journal;
+    uint64_t kept = lane->ledger.left_in_journal;
     lane->end_reason = lane->stop_reason;
     wr_lane_drop_all(lane, (enum weir_drop)lane->stop_reason);
-    log_end(lane, left - (lane->left_in_journal - kept));
+    log_end(lane, left - (lane->ledger.left_in_journal - kept));
     wr_backpressure_calm(&lane->pressure);
     wake_if_changed(lane, before);
     wr_condition_wake(&lane->progress);
@@ -597,12 +434,10 @@ enum wr_waiting wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *nex
 
 /* ---- Recovery -------------------------------------------------------------------------------- */
 
-static bool queue_recovered(struct wr_lane *lane, const struct wr_range *range)
+static bool queue_recovered(struct wr_lane *lane, struct wr_range *range)
 {
-    if (lane->end_reason != WR_LANE_LIVES || !wr_queue_push(&lane->queue, range))
+    if (lane->end_reason != WR_LANE_LIVES || !wr_lane_ledger_recover(&lane->ledger, range))
         return false;
-    lane->recovered += range->count;
-    lane->position += range->count;
     wr_backpressure_rise(&lane->pressure, wr_lane_pressing_bytes(lane), range->since_ns);
     wr_lane_thread_wake_all(lane);
     return true;
@@ -613,7 +448,6 @@ bool wr_lane_recover(struct wr_lane *lane, struct wr_range *range, int64_t now_n
     range->bytes = wr_segment_bytes(range->segment, range->first, range->count);
     range->since_ns = now_ns;
     wr_lock_enter(&lane->lock);
-    range->position = lane->position;
     bool queued = queue_recovered(lane, range);
     *waiting = wr_backpressure_who_waits(&lane->pressure);
     wr_lane_unlock(lane);
@@ -623,9 +457,7 @@ bool wr_lane_recover(struct wr_lane *lane, struct wr_range *range, int64_t now_n
 void wr_lane_drop_corrupt(struct wr_lane *lane, const struct wr_range *range)
 {
     wr_lock_enter(&lane->lock);
-    lane->recovered += range->count;
-    wr_lane_count_drop(lane, WEIR_DROPPED_CORRUPT, range->count);
-    wr_range_settle(range, range->count);
+    wr_lane_ledger_recover_damaged(&lane->ledger, range);
     wr_lane_unlock(lane);
 }
 
@@ -643,19 +475,13 @@ void wr_lane_unlock_from_program(struct wr_lane *lane, const sigset_t *signals)
     wr_signals_restore(signals);
 }
 
-static uint64_t count_queued_samples(const struct wr_lane *lane)
-{
-    const struct wr_range *flight = wr_lane_in_flight(lane);
-    return lane->queue.samples + lane->spool_state.moving.count + (flight ? flight->count : 0);
-}
-
 struct wr_lane_progress wr_lane_get_progress(struct wr_lane *lane)
 {
     wr_lock_enter(&lane->lock);
     struct wr_lane_progress progress = {
-        .settled = lane->position - count_queued_samples(lane),
+        .settled = wr_lane_ledger_done(&lane->ledger),
         .timeout_ns = lane->settings.block_timeout_ns + lane->handler.patience_ns,
-        .is_awaited = lane->sync_waiters.count > 0,
+        .is_awaited = lane->ledger.waiters.count > 0,
     };
     wr_lane_unlock(lane);
     return progress;
@@ -677,7 +503,7 @@ void wr_lane_request_reload(struct wr_lane *lane)
     wr_lock_enter(&lane->lock);
     lane->reload_wanted = true;
     if (wr_delivery_revive(&lane->delivery))
-        lane->sync_waiters.error = 0;
+        lane->ledger.waiters.error = 0;
     wr_condition_wake(&lane->worker.work);
     wr_lane_unlock(lane);
 }
@@ -686,9 +512,9 @@ uint64_t wr_lane_wait_queued(struct wr_lane *lane, uint64_t most, int64_t deadli
 {
     sigset_t signals;
     wr_lane_lock_from_program(lane, &signals);
-    if (wr_lane_queued_bytes(lane) > most)
+    if (wr_lane_ledger_queued_bytes(&lane->ledger) > most)
         wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
-    uint64_t queued = wr_lane_queued_bytes(lane);
+    uint64_t queued = wr_lane_ledger_queued_bytes(&lane->ledger);
     wr_lane_unlock_from_program(lane, &signals);
     return queued;
 }

@@ -12,7 +12,7 @@ uint64_t wr_lane_flush_request(struct wr_lane *lane, int64_t deadline_ns)
 {
     sigset_t signals;
     wr_lane_lock_from_program(lane, &signals);
-    uint64_t position = lane->position;
+    uint64_t position = lane->ledger.position;
     bool pending = lane->flushed < lane->flush_wanted;
     if (!pending || deadline_ns > lane->flush_deadline_ns)
         lane->flush_deadline_ns = deadline_ns;
@@ -20,7 +20,7 @@ uint64_t wr_lane_flush_request(struct wr_lane *lane, int64_t deadline_ns)
         lane->flush_wanted = position;
     wr_delivery_hurry(&lane->delivery);
     if (lane->delivery.health != WR_DELIVERY_GIVEN_UP || lane->successor.instance)
-        lane->sync_waiters.error = 0; /* there will be another attempt */
+        lane->ledger.waiters.error = 0; /* there will be another attempt */
     wr_condition_wake(&lane->worker.work);
     wr_lane_unlock_from_program(lane, &signals);
     return position;
@@ -32,7 +32,7 @@ uint64_t wr_lane_flush_request(struct wr_lane *lane, int64_t deadline_ns)
 static bool is_flushed(const struct wr_lane *lane, uint64_t position)
 {
     bool is_alive = wr_lane_thread_runs(&lane->worker) && lane->end_reason == WR_LANE_LIVES;
-    if (wr_lane_front(lane) < position)
+    if (wr_lane_ledger_front(&lane->ledger) < position)
         return false;
     return lane->flushed >= position || !is_alive ||
            (wr_delivery_is_failing(&lane->delivery) && !lane->delivery.needs_flush);
@@ -41,7 +41,8 @@ static bool is_flushed(const struct wr_lane *lane, uint64_t position)
 /* Whether all undelivered samples before the position are on disk. */
 static bool is_spooled(const struct wr_lane *lane, uint64_t position)
 {
-    return wr_lane_front(lane) < position && wr_lane_front_in_memory(lane) >= position;
+    return wr_lane_ledger_front(&lane->ledger) < position &&
+           wr_lane_ledger_front_in_memory(&lane->ledger) >= position;
 }
 
 /* Whether they stay there: another attempt has failed, or there will be none. */
@@ -55,7 +56,7 @@ static bool stays_spooled(const struct wr_lane *lane, uint64_t position)
 /* Whether the handler has failed the waiting calls, and nothing is being moved to disk because of that. */
 static bool has_failed(struct wr_lane *lane)
 {
-    if (!lane->sync_waiters.error || lane->spool_state.busy)
+    if (!lane->ledger.waiters.error || lane->spool_state.busy)
         return false;
     int64_t now_ns = wr_clock_monotonic_ns();
     return !wr_lane_thread_runs(&lane->worker) || wr_spool_policy_time(lane, now_ns) > now_ns;
@@ -71,10 +72,10 @@ static int report_error(const struct wr_lane *lane, uint64_t position, struct wr
     const char *why = wr_delivery_why_failing(&lane->delivery);
     if (is_spooled(lane, position))
         return wr_error_set(error, WEIR_ERR_SPOOLED, "handler \"%s\": %" PRIu64 " values are on disk only: %s",
-                            lane->name, wr_spool_state_values(&lane->spool_state),
+                            lane->name, wr_lane_ledger_spooled(&lane->ledger),
                             why ? why : "not delivered in time");
-    if (lane->sync_waiters.error)
-        return wr_error_set(error, lane->sync_waiters.error, "handler \"%s\": %s", lane->name,
+    if (lane->ledger.waiters.error)
+        return wr_error_set(error, lane->ledger.waiters.error, "handler \"%s\": %s", lane->name,
                             lane->delivery.last_error);
     return wr_error_set(error, WEIR_ERR_TIMEOUT, "handler \"%s\" has not delivered in time", lane->name);
 }

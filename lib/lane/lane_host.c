@@ -131,17 +131,17 @@ bool wr_lane_host_wait(struct wr_lane *lane, int64_t deadline_ns)
  * and nothing is dropped to make room. What a spool takes meanwhile is read back, with its numbers. */
 static bool is_certain(const struct wr_lane *lane)
 {
-    const struct wr_spool_state *spool = &lane->spool_state;
     return lane->settings.overflow != WR_OVERFLOW_DROP_OLDEST && !wr_lane_thread_is_now(&lane->worker) &&
-           !lane->flight.spooled && !lane->flight.settled_early && !spool->samples && !spool->moving.segment &&
-           !must_stop(lane) && !lane->sync_waiters.count;
+           !lane->ledger.flight.spooled && !lane->ledger.flight.settled_early &&
+           !lane->ledger.spooled.samples && !lane->ledger.moving.segment && !must_stop(lane) &&
+           !lane->ledger.waiters.count;
 }
 
 /* NULL: nothing is queued from there on. */
 static const struct wr_range *find_from(const struct wr_queue *queue, uint64_t position)
 {
     for (uint32_t i = 0; i < queue->count; i++) {
-        const struct wr_range *range = &queue->ranges[(queue->first + i) % queue->room];
+        const struct wr_range *range = wr_queue_at(queue, i);
         if (range->position + range->count > position)
             return range;
     }
@@ -152,7 +152,7 @@ bool wr_lane_host_look_ahead(struct wr_lane *lane, uint64_t position, struct wr_
                              struct wr_label_set **labels)
 {
     wr_lock_enter(&lane->lock);
-    const struct wr_range *found = is_certain(lane) ? find_from(&lane->queue, position) : NULL;
+    const struct wr_range *found = is_certain(lane) ? find_from(&lane->ledger.queue, position) : NULL;
     bool is_there = found && wr_lane_accepts_all(lane, found->segment);
     if (is_there) {
         struct wr_range rest = *found;

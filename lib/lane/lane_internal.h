@@ -7,28 +7,19 @@
 #include "lane/delivery.h"
 #include "lane/lane.h"
 #include "lane/lane_config.h"
+#include "lane/lane_ledger.h"
 #include "lane/lane_stats.h"
 #include "lane/lane_thread.h"
 #include "lane/losses.h"
 #include "lane/spool_state.h"
-#include "lane/sync_waiters.h"
 #include "os/lock.h"
 #include "os/log.h"
 #include "os/deferred_log.h"
 #include "os/wakeup.h"
-#include "segment/queue.h"
 
 struct wr_instance;
 struct wr_label_set;
 struct wr_worker_env;
-
-/* The batch that the handler is working on. */
-struct wr_flight {
-    struct wr_range range; /* segment NULL: none */
-    bool in_handler;       /* from WR_LANE_NEXT_EMIT to its outcome: the handler may be reading it */
-    bool spooled;          /* read from disk, where it stays until it is settled */
-    bool settled_early;    /* settled while in the handler, whose outcome is going to be ignored */
-};
 
 /* A fork of the process, between its preparation and its end in the parent. */
 enum wr_lane_fork {
@@ -39,12 +30,6 @@ enum wr_lane_fork {
 
 enum { WR_LANE_FAULTS_MOST = 10 };
 
-/* At any time, under the lock:
- *
- *     offered + recovered = delivered + dropped[...] + queue.samples + flight + spool_state.moving
- *                           + spool_state.samples + left_in_journal + summing
- *
- * in values: a summary counts as many as it is of, by the `extra` of each term. */
 struct wr_lane {
     const char *name;
     struct wr_lane *next; /* see wr_lane_next */
@@ -58,21 +43,13 @@ struct wr_lane {
     struct wr_condition progress; /* other threads wait on it for the lane's */
     struct wr_condition ended;    /* they wait on it for the worker's end alone */
     struct wr_lane_settings settings;
-    struct wr_queue queue;
-    struct wr_flight flight;
+    struct wr_lane_ledger ledger;
     struct wr_spool_state spool_state;
     struct wr_backpressure pressure;
 
-    uint64_t offered, recovered, delivered, dropped[WEIR_DROPPED_MAX];
     struct wr_losses losses;
-    uint64_t position;                   /* of the next sample: how many were offered or came from a journal */
-    struct wr_sample_id next_id;         /* of the next sample that is offered; its origin never changes */
-    struct wr_sample_id next_summary_id; /* the same of summaries, with an origin of its own */
-    uint64_t summing;                    /* values in the open interval of an aggregating lane */
-    uint64_t summing_in_memory;          /* of these, how many are in no journal */
-    int64_t not_kept_log_ns;             /* no further message about values that left the journal before this */
+    int64_t not_kept_log_ns; /* no further message about values that left the journal before this */
     _Atomic(struct wr_summer *) summer;
-    uint64_t left_in_journal; /* values that stayed there when the lane came to its end */
 
     /* the handler */
     struct wr_lane_handler handler;   /* instance NULL: none, or no longer; the rest is of the last one */
@@ -93,8 +70,6 @@ struct wr_lane {
     bool stopping;      /* deliver what there is and end, by stop_deadline_ns */
     int64_t stop_deadline_ns;
     int stop_reason; /* enum weir_drop, of samples that are left then */
-
-    struct wr_sync_waiters sync_waiters;
 
     /* the threads */
     struct wr_lane_thread worker, spooler;
@@ -147,28 +122,14 @@ void wr_lane_log(struct wr_lane *lane, int level, const char *format, ...)
 /* Applies settings. */
 void wr_lane_set(struct wr_lane *lane, const struct wr_lane_settings *settings, int64_t now_ns);
 
-/* What is in flight, unless it is settled or on disk; else NULL. */
-const struct wr_range *wr_lane_in_flight(const struct wr_lane *lane);
-
-/* Position of the oldest sample that is not settled; of the oldest that is not on disk either. */
-uint64_t wr_lane_front(const struct wr_lane *lane);
-uint64_t wr_lane_front_in_memory(const struct wr_lane *lane);
-
-/* Samples and bytes that are neither settled nor on disk. */
-uint64_t wr_lane_queued(const struct wr_lane *lane);
-uint64_t wr_lane_queued_bytes(const struct wr_lane *lane);
-
 /* Drops everything that is queued, and what is in flight. */
-void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why);
+static inline void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why)
+{
+    wr_lane_ledger_drop_all(&lane->ledger, why, lane->spool_state.busy);
+}
 
 /* Ends the lane: drops what is left, and logs it. */
 void wr_lane_declare_end(struct wr_lane *lane);
-
-/* Counts `count` samples as dropped. */
-void wr_lane_count_drop(struct wr_lane *lane, enum weir_drop why, uint64_t count);
-
-/* Completes the calls that wait for samples before a position. */
-void wr_lane_complete_calls(struct wr_lane *lane, uint64_t sequence, int result);
 
 /* Fails all synchronous calls and flushes that wait, and all later ones until it is called with 0. */
 void wr_lane_fail_waiters(struct wr_lane *lane, int error);

@@ -7,10 +7,10 @@ void wr_lane_bound_take(struct wr_lane *lane, struct wr_lane_bound *bound)
     sigset_t signals;
     wr_lane_lock_from_program(lane, &signals);
     *bound = (struct wr_lane_bound){
-        .position = lane->position,
-        .summary = lane->next_summary_id.sequence,
+        .position = lane->ledger.position,
+        .summary = lane->ledger.next_summary_id.sequence,
         .is_taken = true,
-        .sums = lane->summing,
+        .sums = lane->ledger.summing,
     };
     wr_lane_unlock_from_program(lane, &signals);
 }
@@ -20,10 +20,10 @@ static bool is_summing(const struct wr_lane *lane, struct wr_lane_bound *bound)
 {
     if (!bound->sums)
         return false;
-    if (lane->summing && lane->next_summary_id.sequence == bound->summary)
+    if (lane->ledger.summing && lane->ledger.next_summary_id.sequence == bound->summary)
         return true;
     bound->sums = false;
-    bound->position = lane->position;
+    bound->position = lane->ledger.position;
     return false;
 }
 
@@ -36,12 +36,12 @@ static bool is_kept(const struct wr_range *range, uint64_t position)
 /* Whether all of it that is in memory is in the journal's files as well. */
 static bool is_in_journal(const struct wr_lane *lane, uint64_t position)
 {
-    const struct wr_range *flight = wr_lane_in_flight(lane);
-    const struct wr_queue *queue = &lane->queue;
-    if ((flight && !is_kept(flight, position)) || !is_kept(&lane->spool_state.moving, position))
+    const struct wr_range *flight = wr_lane_ledger_flight(&lane->ledger);
+    const struct wr_queue *queue = &lane->ledger.queue;
+    if ((flight && !is_kept(flight, position)) || !is_kept(&lane->ledger.moving, position))
         return false;
     for (uint32_t i = 0; i < queue->count; i++) {
-        const struct wr_range *range = &queue->ranges[(queue->first + i) % queue->room];
+        const struct wr_range *range = wr_queue_at(queue, i);
         if (range->position >= position)
             return true;
         if (!is_kept(range, position))
@@ -53,11 +53,11 @@ static bool is_in_journal(const struct wr_lane *lane, uint64_t position)
 static enum wr_lane_standing find_standing(const struct wr_lane *lane, struct wr_lane_bound *bound)
 {
     bool sums = is_summing(lane, bound);
-    if (sums && lane->summing_in_memory)
+    if (sums && lane->ledger.summing_in_memory)
         return WR_LANE_PENDING;
-    if (wr_lane_front(lane) >= bound->position)
-        return sums || lane->left_in_journal ? WR_LANE_STORED : WR_LANE_SETTLED;
-    if (wr_lane_front_in_memory(lane) >= bound->position)
+    if (wr_lane_ledger_front(&lane->ledger) >= bound->position)
+        return sums || lane->ledger.left_in_journal ? WR_LANE_STORED : WR_LANE_SETTLED;
+    if (wr_lane_ledger_front_in_memory(&lane->ledger) >= bound->position)
         return WR_LANE_STORED;
     return is_in_journal(lane, bound->position) ? WR_LANE_STORED : WR_LANE_PENDING;
 }
@@ -67,7 +67,7 @@ enum wr_lane_standing wr_lane_bound_check(struct wr_lane *lane, struct wr_lane_b
     sigset_t signals;
     wr_lane_lock_from_program(lane, &signals);
     enum wr_lane_standing standing = bound->is_taken ? find_standing(lane, bound) : WR_LANE_SETTLED;
-    *dropped = wr_losses_sum(lane->dropped);
+    *dropped = wr_losses_sum(lane->ledger.dropped);
     wr_lane_unlock_from_program(lane, &signals);
     return standing;
 }

@@ -28,16 +28,16 @@ static int64_t earlier(int64_t a, int64_t b)
 /* Whether to deliver without linger and without waiting for a full batch. */
 static bool is_urgent(const struct wr_lane *lane)
 {
-    return lane->stopping || lane->successor.instance || lane->sync_waiters.count ||
+    return lane->stopping || lane->successor.instance || lane->ledger.waiters.count ||
            lane->flushed < lane->flush_wanted || lane->pressure.pressed;
 }
 
 /* When the next batch is due, without regard to back-off. */
 static int64_t emit_time(const struct wr_lane *lane)
 {
-    if (lane->flight.range.segment || lane->spool_state.samples || lane->spool_state.moving.segment)
+    if (lane->ledger.flight.range.segment || lane->ledger.spooled.samples || lane->ledger.moving.segment)
         return 0;
-    const struct wr_queue *queue = &lane->queue;
+    const struct wr_queue *queue = &lane->ledger.queue;
     if (!wr_delivery_is_open(&lane->delivery) && lane->settings.opens_early)
         return 0;
     if (wr_queue_is_empty(queue))
@@ -51,8 +51,8 @@ static int64_t emit_time(const struct wr_lane *lane)
 static uint32_t batch_limit(const struct wr_lane *lane, const struct wr_range *front)
 {
     uint32_t limit = lane->settings.batch;
-    if (lane->sync_waiters.count) {
-        uint64_t left = lane->sync_waiters.calls[0].sequence - front->position;
+    if (lane->ledger.waiters.count) {
+        uint64_t left = lane->ledger.waiters.calls[0].sequence - front->position;
         if (left < limit)
             limit = (uint32_t)left;
     }
@@ -89,55 +89,16 @@ static uint32_t count_alike(const struct wr_lane *lane, const struct wr_range *r
     return count;
 }
 
-/* The next samples. Those read from disk are older than those being moved there, and these are older than those
- * queued. NULL: none are in memory, or older ones are on disk. */
-static const struct wr_range *find_front(const struct wr_lane *lane)
-{
-    const struct wr_spool_state *spool_state = &lane->spool_state;
-    if (spool_state->fetched.segment)
-        return &spool_state->fetched;
-    if (spool_state->samples)
-        return NULL;
-    if (spool_state->moving.segment)
-        return &spool_state->moving;
-    return wr_queue_is_empty(&lane->queue) ? NULL : wr_queue_front(&lane->queue);
-}
-
-static struct wr_range take_front(struct wr_lane *lane, uint32_t most, uint64_t most_bytes)
-{
-    struct wr_spool_state *spool_state = &lane->spool_state;
-    if (spool_state->fetched.segment)
-        return wr_range_take(&spool_state->fetched, most, most_bytes);
-    if (spool_state->moving.segment)
-        return wr_range_take(&spool_state->moving, most, most_bytes);
-    return wr_queue_take(&lane->queue, most, most_bytes);
-}
-
-/* The values of the summaries that have no room; each is an event of its own. */
-static uint64_t count_no_room(const struct wr_range *range)
-{
-    uint64_t values = 0;
-    for (uint32_t i = range->first; i < range->first + range->count; i++)
-        if (range->segment->samples[i].flags & WR_SAMPLE_NO_ROOM)
-            values += (uint64_t)range->segment->samples[i].value.i64;
-    return values;
-}
-
 static void drop_unaccepted(struct wr_lane *lane, bool spooled, uint32_t count, int64_t now_ns)
 {
-    struct wr_range dropped = take_front(lane, count, UINT64_MAX);
-    uint64_t next = dropped.position + dropped.count;
-    uint64_t no_room = count_no_room(&dropped);
-    wr_range_settle(&dropped, dropped.count);
-    wr_lane_count_drop(lane, WEIR_DROPPED_LIMIT, no_room);
-    wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, wr_range_values(&dropped) - no_room);
+    uint64_t no_room;
+    struct wr_range dropped = wr_lane_ledger_drop_next(&lane->ledger, count, &no_room);
     lane->losses.has_spooled_too_many |= no_room;
-    wr_segment_drop(dropped.segment);
     if (spooled) {
-        wr_spool_policy_settled(lane, dropped.count, (uint64_t)dropped.extra, next, now_ns);
+        wr_spool_policy_settled(lane, dropped.count, (uint64_t)dropped.extra, now_ns);
         return;
     }
-    wr_lane_complete_calls(lane, next, WEIR_ERR_DROPPED);
+    wr_lane_ledger_complete(&lane->ledger, dropped.position + dropped.count, WEIR_ERR_DROPPED);
     wr_lane_made_progress(lane, now_ns);
 }
 
@@ -145,14 +106,13 @@ static void drop_unaccepted(struct wr_lane *lane, bool spooled, uint32_t count, 
 bool wr_lane_next_load(struct wr_lane *lane, int64_t now_ns)
 {
     const struct wr_range *front;
-    while ((front = find_front(lane))) {
-        bool spooled = front == &lane->spool_state.fetched;
+    while ((front = wr_lane_ledger_next(&lane->ledger))) {
+        bool spooled = front == &lane->ledger.fetched.range;
         uint32_t most = spooled ? lane->settings.batch : batch_limit(lane, front);
         uint32_t wanted =
             wr_lane_accepts_all(lane, front->segment) ? front->count : count_alike(lane, front, true, most);
         if (wanted) {
-            lane->flight.range = take_front(lane, wanted < most ? wanted : most, lane->settings.batch_bytes);
-            lane->flight.spooled = spooled;
+            wr_lane_ledger_load(&lane->ledger, wanted < most ? wanted : most, lane->settings.batch_bytes);
             return true;
         }
         drop_unaccepted(lane, spooled, count_alike(lane, front, false, UINT32_MAX), now_ns);
@@ -186,8 +146,8 @@ static bool is_at_end(struct wr_lane *lane, int64_t now_ns)
 {
     if (!lane->stopping)
         return false;
-    bool nothing_left = !wr_spool_policy_has_memory(lane) &&
-                        (!lane->spool_state.samples || wr_spool_policy_may_leave(lane, now_ns));
+    bool nothing_left = !wr_lane_ledger_has_queued(&lane->ledger) &&
+                        (!lane->ledger.spooled.samples || wr_spool_policy_may_leave(lane, now_ns));
     bool has_searched = wr_spool_policy_search_time(lane) > now_ns;
     bool is_done = (nothing_left && has_searched) || has_given_up(lane);
     if (!is_done && lane->end_reason == WR_LANE_LIVES && now_ns < lane->stop_deadline_ns)
@@ -200,7 +160,7 @@ static bool is_at_end(struct wr_lane *lane, int64_t now_ns)
 /* Whether to call the handler's flush: everything before the position is settled. */
 static bool must_flush(struct wr_lane *lane, int64_t now_ns)
 {
-    if (lane->flushed >= lane->flush_wanted || wr_lane_front(lane) < lane->flush_wanted)
+    if (lane->flushed >= lane->flush_wanted || wr_lane_ledger_front(&lane->ledger) < lane->flush_wanted)
         return false;
     if (lane->delivery.needs_flush) {
         if (now_ns < lane->flush_deadline_ns)
@@ -248,12 +208,12 @@ static struct wr_lane_next_step attempt(struct wr_lane *lane, int64_t now_ns)
 {
     if (!wr_delivery_is_open(&lane->delivery))
         return step_of(WR_LANE_NEXT_OPEN);
-    if (!lane->flight.range.segment && !wr_lane_next_load(lane, now_ns)) {
+    if (!lane->ledger.flight.range.segment && !wr_lane_next_load(lane, now_ns)) {
         if (wr_spool_policy_must_fetch(lane))
             return step_of(WR_LANE_NEXT_FETCH);
         return lane->stopping ? sleep_until(now_ns) : requested_step(lane, now_ns); /* is_at_end is true then */
     }
-    lane->flight.in_handler = true;
+    lane->ledger.flight.in_handler = true;
     wr_lane_eased(lane);
     return step_of(WR_LANE_NEXT_EMIT);
 }

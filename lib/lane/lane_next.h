@@ -9,12 +9,12 @@
 enum wr_lane_next_kind {
     WR_LANE_NEXT_SLEEP, /* until lane->worker.work is signalled, or until_ns */
     WR_LANE_NEXT_OPEN,
-    WR_LANE_NEXT_EMIT,  /* lane->flight */
+    WR_LANE_NEXT_EMIT,  /* lane->ledger.flight */
     WR_LANE_NEXT_FLUSH, /* by until_ns */
     WR_LANE_NEXT_WAKE,  /* `why` */
     WR_LANE_NEXT_CLOSE,
     WR_LANE_NEXT_SEARCH,  /* for samples that other processes have spooled */
-    WR_LANE_NEXT_SPOOL,   /* lane->spool_state.moving */
+    WR_LANE_NEXT_SPOOL,   /* lane->ledger.moving */
     WR_LANE_NEXT_FETCH,   /* from the spool */
     WR_LANE_NEXT_REPLACE, /* destroy the instance, which is closed, and continue with the successor */
     WR_LANE_NEXT_END,     /* destroy the instance, which is closed, and end the thread */
@@ -26,8 +26,8 @@ struct wr_lane_next_step {
     int why; /* enum weir_wake */
 };
 
-/* Decides, and prepares lane->flight for EMIT and spool_state.moving for SPOOL. Thread: worker. Caller holds
- * the lane lock. */
+/* Decides, and prepares lane->ledger.flight for EMIT and spool_state.moving for SPOOL. Thread: worker. Caller
+ * holds the lane lock. */
 struct wr_lane_next_step wr_lane_next_decide(struct wr_lane *lane, int64_t now_ns);
 
 /* Moves the next batch into flight. Returns false if nothing is left that the handler accepts. */

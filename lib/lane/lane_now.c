@@ -8,9 +8,9 @@
 
 static bool has_spool(const struct wr_lane *lane)
 {
-    const struct wr_spool_state *spool = &lane->spool_state;
-    return lane->settings.spool_limit || spool->place || spool->samples || spool->moving.segment ||
-           spool->fetched.segment || spool->busy;
+    const struct wr_lane_ledger *ledger = &lane->ledger;
+    return lane->settings.spool_limit || lane->spool_state.place || lane->spool_state.busy ||
+           ledger->spooled.samples || ledger->moving.segment || ledger->fetched.range.segment;
 }
 
 /* Whether the worker has to do something before the next batch, or is about to. */
@@ -23,23 +23,23 @@ static bool is_wanted(const struct wr_lane *lane, int64_t now_ns)
 static bool is_idle(const struct wr_lane *lane)
 {
     return lane->worker.state == WR_THREAD_ASLEEP && lane->delivery.connection == WR_DELIVERY_OPEN &&
-           !lane->flight.range.segment && lane->end_reason == WR_LANE_LIVES &&
+           !lane->ledger.flight.range.segment && lane->end_reason == WR_LANE_LIVES &&
            lane->fork == WR_LANE_FORK_NONE && !lane->abandoned && !lane->delivery.breach &&
-           !lane->sync_waiters.error;
+           !lane->ledger.waiters.error;
 }
 
 bool wr_lane_now_claim(struct wr_lane *lane, uint64_t count, int64_t now_ns, struct wr_lane_now *now)
 {
-    if (!lane->handler.has_now || lane->queue.samples != count || !is_idle(lane) || is_wanted(lane, now_ns) ||
-        has_spool(lane) || !wr_lane_next_load(lane, now_ns))
+    if (!lane->handler.has_now || lane->ledger.queue.samples != count || !is_idle(lane) ||
+        is_wanted(lane, now_ns) || has_spool(lane) || !wr_lane_next_load(lane, now_ns))
         return false;
-    lane->flight.in_handler = true;
+    lane->ledger.flight.in_handler = true;
     wr_lane_thread_call_now(&lane->worker, now_ns);
     *now = (struct wr_lane_now){
         .lane = lane,
         .call = {.kind = WR_LANE_CALL_EMIT,
                  .instance = lane->handler.instance,
-                 .range = lane->flight.range,
+                 .range = lane->ledger.flight.range,
                  .labels = lane->labels},
     };
     wr_labels_hold(lane->labels);
@@ -51,8 +51,8 @@ static void settle(struct wr_lane *lane, weir_outcome *outcome, const struct wr_
 {
     int64_t now_ns = wr_clock_monotonic_ns();
     bool not_now = outcome->code == WEIR_OUTCOME_NOT_NOW;
-    if (not_now && !outcome->done && !lane->flight.settled_early) {
-        lane->flight.in_handler = false; /* the worker continues with it */
+    if (not_now && !outcome->done && !lane->ledger.flight.settled_early) {
+        lane->ledger.flight.in_handler = false; /* the worker continues with it */
         return;
     }
     if (not_now)
@@ -70,8 +70,9 @@ void wr_lane_now_finish(const struct wr_lane_now *now, weir_outcome *outcome,
     bool was_woken = wr_lane_thread_return_now(&lane->worker);
     wr_condition_wake(&lane->progress);
     settle(lane, outcome, omissions);
-    if (was_woken || lane->messages.count || lane->flight.range.segment || !wr_queue_is_empty(&lane->queue) ||
-        lane->delivery.connection != WR_DELIVERY_OPEN || lane->end_reason != WR_LANE_LIVES)
+    if (was_woken || lane->messages.count || lane->ledger.flight.range.segment ||
+        !wr_queue_is_empty(&lane->ledger.queue) || lane->delivery.connection != WR_DELIVERY_OPEN ||
+        lane->end_reason != WR_LANE_LIVES)
         wr_condition_wake(&lane->worker.work);
     wr_lock_leave(&lane->lock);
 }

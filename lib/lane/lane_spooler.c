@@ -28,7 +28,7 @@ static bool is_over(const struct wr_lane *lane)
     return lane->stops_spooler || !wr_lane_thread_runs(&lane->worker);
 }
 
-/* Prepares spool_state.moving if the handler is being called. Otherwise *until_ns is when to try again. */
+/* Prepares ledger.moving if the handler is being called. Otherwise *until_ns is when to try again. */
 static bool prepare(struct wr_lane *lane, int64_t *until_ns)
 {
     int64_t now_ns = wr_clock_monotonic_ns();

@@ -13,9 +13,9 @@ static int64_t find_ms(int64_t since_ns, int64_t now_ns)
 
 static int64_t find_age_ms(const struct wr_lane *lane, int64_t now_ns)
 {
-    const struct wr_range *oldest = wr_lane_in_flight(lane);
-    if (!oldest && !wr_queue_is_empty(&lane->queue))
-        oldest = wr_queue_front(&lane->queue);
+    const struct wr_range *oldest = wr_lane_ledger_flight(&lane->ledger);
+    if (!oldest && !wr_queue_is_empty(&lane->ledger.queue))
+        oldest = wr_queue_front(&lane->ledger.queue);
     return oldest ? find_ms(oldest->since_ns, now_ns) : 0;
 }
 
@@ -23,14 +23,14 @@ static void fill_stats(weir_handler_stats *stats, const struct wr_lane *lane, in
 {
     *stats = (weir_handler_stats){
         .size = sizeof *stats,
-        .offered = lane->offered,
-        .recovered = lane->recovered,
-        .delivered = lane->delivered,
-        .queued = wr_lane_queued(lane),
-        .queue_bytes = wr_lane_queued_bytes(lane),
+        .offered = lane->ledger.offered,
+        .recovered = lane->ledger.recovered,
+        .delivered = lane->ledger.delivered,
+        .queued = wr_lane_ledger_queued(&lane->ledger),
+        .queue_bytes = wr_lane_ledger_queued_bytes(&lane->ledger),
         .queue_age_ms = find_age_ms(lane, now_ns),
-        .spooled = wr_spool_state_values(&lane->spool_state) + lane->left_in_journal,
-        .summing = lane->summing,
+        .spooled = wr_lane_ledger_spooled(&lane->ledger) + lane->ledger.left_in_journal,
+        .summing = lane->ledger.summing,
         .spool_bytes = lane->spool_state.bytes,
         .spool_limit = lane->settings.spool_limit,
         .retries = lane->delivery.retries,
@@ -39,7 +39,7 @@ static void fill_stats(weir_handler_stats *stats, const struct wr_lane *lane, in
         .open = wr_delivery_is_open(&lane->delivery),
         .last_error_ms = lane->delivery.last_error_ns ? find_ms(lane->delivery.last_error_ns, now_ns) : -1,
     };
-    memcpy(stats->dropped, lane->dropped, sizeof stats->dropped);
+    memcpy(stats->dropped, lane->ledger.dropped, sizeof stats->dropped);
     if (lane->delivery.last_error_ns)
         memcpy(stats->last_error, lane->delivery.last_error, sizeof stats->last_error);
 }

@@ -17,7 +17,7 @@ enum { RETURN_MS = 250 };
 /* Whether samples without a worker are left for wr_lane_stop_save. */
 static bool saves_later(const struct wr_lane *lane)
 {
-    return lane->settings.spool_limit && wr_lane_queued(lane);
+    return lane->settings.spool_limit && wr_lane_ledger_queued(&lane->ledger);
 }
 
 void wr_lane_stop_request(struct wr_lane *lane, enum weir_drop reason, int64_t deadline_ns)
@@ -29,7 +29,7 @@ void wr_lane_stop_request(struct wr_lane *lane, enum weir_drop reason, int64_t d
     lane->stop_deadline_ns = deadline_ns;
     wr_spool_state_plan(&lane->spool_state, wr_clock_monotonic_ns(), deadline_ns);
     wr_delivery_stop(&lane->delivery);
-    lane->sync_waiters.error = 0; /* the handler gets one more attempt */
+    lane->ledger.waiters.error = 0; /* the handler gets one more attempt */
     if (!wr_lane_thread_runs(&lane->worker) && lane->end_reason == WR_LANE_LIVES && !saves_later(lane))
         wr_lane_declare_end(lane);
     wr_lane_thread_wake_all(lane);
@@ -57,8 +57,9 @@ static bool is_pending(void)
 /* Whether the worker is going to save the samples itself, if it gets the time. */
 static bool can_worker_save(const struct wr_lane *lane)
 {
-    return lane->spool_state.busy || (wr_lane_thread_runs(&lane->worker) &&
-                                      !wr_lane_thread_is_inside(&lane->worker) && !lane->flight.in_handler);
+    return lane->spool_state.busy ||
+           (wr_lane_thread_runs(&lane->worker) && !wr_lane_thread_is_inside(&lane->worker) &&
+            !lane->ledger.flight.in_handler);
 }
 
 static void wait_for_end(struct wr_lane *lane, int64_t deadline_ns, const sigset_t *signals)
@@ -71,8 +72,8 @@ static void wait_for_worker(struct wr_lane *lane, int64_t deadline_ns, int64_t l
                             const sigset_t *signals)
 {
     wait_for_end(lane, deadline_ns, signals);
-    while (wr_spool_policy_has_memory(lane) && lane->end_reason == WR_LANE_LIVES && can_worker_save(lane) &&
-           wr_clock_monotonic_ns() < limit_ns)
+    while (wr_lane_ledger_has_queued(&lane->ledger) && lane->end_reason == WR_LANE_LIVES &&
+           can_worker_save(lane) && wr_clock_monotonic_ns() < limit_ns)
         wr_condition_wait_open(&lane->progress, &lane->lock, limit_ns, signals);
 }
 

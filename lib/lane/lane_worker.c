@@ -67,8 +67,8 @@ static void use_spool(struct wr_lane *lane, void (*operate)(struct wr_lane *lane
 
 static void prepare_emit(struct wr_lane *lane, struct wr_lane_call *call)
 {
-    call->range = lane->flight.range;
-    call->labels = lane->flight.spooled ? lane->spool_state.labels : lane->labels;
+    call->range = lane->ledger.flight.range;
+    call->labels = lane->ledger.flight.spooled ? lane->ledger.fetched.labels : lane->labels;
     wr_labels_hold(call->labels);
 }
 

@@ -72,15 +72,15 @@ void wr_losses_log(struct wr_lane *lane, int64_t now_ns)
 {
     struct wr_losses *losses = &lane->losses;
     for (int why = 0; why < WEIR_DROPPED_MAX; why++) {
-        if (WR_LIKELY(lane->dropped[why] == losses->stated[why]) || now_ns < losses->again_ns[why])
+        if (WR_LIKELY(lane->ledger.dropped[why] == losses->stated[why]) || now_ns < losses->again_ns[why])
             continue;
         char text[EXPLAINED];
         const char *reason = explain(lane, (enum weir_drop)why, text);
         if (!reason)
             continue;
         wr_lane_log(lane, WEIR_LOG_WARNING, "%s; %" PRIu64 " values dropped so far", reason,
-                    lane->dropped[why]);
-        losses->stated[why] = lane->dropped[why];
+                    lane->ledger.dropped[why]);
+        losses->stated[why] = lane->ledger.dropped[why];
         losses->again_ns[why] = now_ns + LOG_AGAIN_S * WR_NS_PER_S;
     }
 }
@@ -98,14 +98,14 @@ void wr_losses_log_total(struct wr_lane *lane)
     int reasons = 0;
     bool stated = true;
     for (int why = 0; why < WEIR_DROPPED_MAX; why++) {
-        if (!lane->dropped[why] || why == WEIR_DROPPED_FILTERED)
+        if (!lane->ledger.dropped[why] || why == WEIR_DROPPED_FILTERED)
             continue;
-        total += lane->dropped[why];
-        stated &= lane->dropped[why] == lane->losses.stated[why];
+        total += lane->ledger.dropped[why];
+        stated &= lane->ledger.dropped[why] == lane->losses.stated[why];
         length +=
             (size_t)snprintf(text + length, sizeof text - length, "%s%" PRIu64 " %s", reasons++ ? ", " : "",
-                             lane->dropped[why], names[why] ? names[why] : "other");
-        lane->losses.stated[why] = lane->dropped[why];
+                             lane->ledger.dropped[why], names[why] ? names[why] : "other");
+        lane->losses.stated[why] = lane->ledger.dropped[why];
     }
     if (reasons > 1 || !stated)
         wr_lane_log(lane, WEIR_LOG_ERROR, "%" PRIu64 " values dropped in all (%s)", total, text);

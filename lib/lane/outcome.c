@@ -39,7 +39,7 @@ static void store_error(struct wr_lane *lane, weir_outcome *outcome, int64_t now
 
 static uint64_t count_lost(const struct wr_lane *lane)
 {
-    return wr_losses_sum(lane->dropped);
+    return wr_losses_sum(lane->ledger.dropped);
 }
 
 static void log_failure(struct wr_lane *lane, bool was_failing, int64_t now_ns)
@@ -100,8 +100,8 @@ static void give_up(struct wr_lane *lane, int error, int64_t now_ns)
 /* The handler is finished, and nothing keeps its values. Releases the producers at their gates, and flushes. */
 static void fail_permanently(struct wr_lane *lane, int error, int64_t now_ns)
 {
-    uint64_t left = wr_lane_queued(lane);
-    wr_lane_complete_calls(lane, UINT64_MAX, error);
+    uint64_t left = wr_lane_ledger_queued(&lane->ledger);
+    wr_lane_ledger_complete(&lane->ledger, UINT64_MAX, error);
     lane->end_reason = WEIR_DROPPED_FAILED;
     wr_lane_drop_all(lane, WEIR_DROPPED_FAILED);
     wr_losses_state(lane, WEIR_DROPPED_FAILED, left);
@@ -164,8 +164,8 @@ static void log_rejected(struct wr_lane *lane, uint64_t rejected, int64_t now_ns
     if (!rejected || now_ns < lane->refusal_reminder_ns)
         return;
     wr_lane_log(lane, WEIR_LOG_WARNING, "%" PRIu64 " rejected: %s (%" PRIu64 " so far)", rejected,
-                lane->delivery.last_error, lane->dropped[WEIR_DROPPED_REJECTED]);
-    lane->losses.stated[WEIR_DROPPED_REJECTED] = lane->dropped[WEIR_DROPPED_REJECTED];
+                lane->delivery.last_error, lane->ledger.dropped[WEIR_DROPPED_REJECTED]);
+    lane->losses.stated[WEIR_DROPPED_REJECTED] = lane->ledger.dropped[WEIR_DROPPED_REJECTED];
     lane->refusal_reminder_ns = now_ns + REMINDER_S * WR_NS_PER_S;
 }
 
@@ -232,47 +232,25 @@ static const char *check_counts(const struct wr_range *flight, weir_outcome *out
 /* Only a call without any fault ends a row of faults. A call with several counts as one. */
 static void check(struct wr_lane *lane, weir_outcome *outcome)
 {
-    const char *of_code = check_code(outcome, true), *of_counts = check_counts(&lane->flight.range, outcome);
+    const char *of_code = check_code(outcome, true),
+               *of_counts = check_counts(&lane->ledger.flight.range, outcome);
     if (!of_code && !of_counts && !lane->delivery.breach)
         lane->delivery.faults_in_a_row = 0;
     count_fault(lane, outcome, of_code ? of_code : of_counts);
-}
-
-/* How many values `count` samples of the flight are. A handler reports how many it lost, not which: of
- * summaries, which are of any number of values, the last ones are taken for these. */
-static uint64_t values_of(const struct wr_range *flight, uint32_t first, uint32_t count)
-{
-    return count +
-           (uint64_t)(flight->segment ? wr_segment_extra(flight->segment, flight->first + first, count) : 0);
 }
 
 /* Settles samples at the front of the flight. Calls that wait for a rejected one fail with `error`. */
 static void settle(struct wr_lane *lane, uint32_t done, uint32_t rejected, uint32_t omitted, int error,
                    int64_t now_ns)
 {
-    struct wr_range *flight = &lane->flight.range;
     if (omitted > done - rejected)
         omitted = done - rejected;
-    uint64_t values = values_of(flight, 0, done);
-    uint64_t lost = values_of(flight, done - rejected, rejected);
-    uint64_t left_out = values_of(flight, done - rejected - omitted, omitted);
-    wr_lane_count_drop(lane, WEIR_DROPPED_REJECTED, lost);
-    wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, left_out);
-    lane->delivered += values - lost - left_out;
-    wr_range_settle(flight, done);
-    wr_range_skip(flight, done);
+    uint64_t values = wr_lane_ledger_settle(&lane->ledger, done, rejected, omitted);
     int result = omitted ? WEIR_ERR_DROPPED : 0;
-    if (lane->flight.spooled)
-        wr_spool_policy_settled(lane, done, values - done, flight->position, now_ns);
+    if (lane->ledger.flight.spooled)
+        wr_spool_policy_settled(lane, done, values - done, now_ns);
     else
-        wr_lane_complete_calls(lane, flight->position, rejected ? error : result);
-}
-
-/* What was in flight is settled. */
-static void forget_flight(struct wr_lane *lane)
-{
-    wr_segment_drop(lane->flight.range.segment);
-    lane->flight = (struct wr_flight){0};
+        wr_lane_ledger_complete(&lane->ledger, lane->ledger.flight.range.position, rejected ? error : result);
 }
 
 static void count_settled(struct wr_lane *lane, const weir_outcome *outcome,
@@ -283,7 +261,7 @@ static void count_settled(struct wr_lane *lane, const weir_outcome *outcome,
                     ? WEIR_ERR_DROPPED
                     : error_of(outcome); /* then outcome->error is for the calls that keep waiting */
     settle(lane, outcome->done, outcome->rejected, omitted, error, now_ns);
-    uint32_t rest = outcome->code == WEIR_OUTCOME_DROP ? lane->flight.range.count : 0;
+    uint32_t rest = outcome->code == WEIR_OUTCOME_DROP ? lane->ledger.flight.range.count : 0;
     settle(lane, rest, rest, 0, error, now_ns);
     log_rejected(lane, outcome->rejected + rest, now_ns);
     lane->delivery.needs_flush = lane->handler.has_flush;
@@ -292,9 +270,9 @@ static void count_settled(struct wr_lane *lane, const weir_outcome *outcome,
 void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome, const struct wr_lane_omissions *omissions,
                         int64_t now_ns)
 {
-    lane->flight.in_handler = false;
-    if (lane->flight.settled_early) {
-        forget_flight(lane);
+    lane->ledger.flight.in_handler = false;
+    if (lane->ledger.flight.settled_early) {
+        wr_lane_ledger_end_flight(&lane->ledger);
         return;
     }
     check(lane, outcome);
@@ -302,8 +280,8 @@ void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome, const struc
     count_settled(lane, outcome, omissions, now_ns);
     bool ended = outcome->code == WEIR_OUTCOME_OK || outcome->code == WEIR_OUTCOME_DROP;
     bool moved = outcome->done > 0 || outcome->code == WEIR_OUTCOME_DROP;
-    if (lane->flight.range.count == 0)
-        forget_flight(lane);
+    if (lane->ledger.flight.range.count == 0)
+        wr_lane_ledger_end_flight(&lane->ledger);
     if (ended)
         wr_lane_fail_waiters(lane, 0);
     if (moved && ended)
@@ -319,11 +297,12 @@ void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome, const struc
  * samples are in flight, a successful flush does not prove that they can be delivered. */
 static void count_flushed(struct wr_lane *lane, uint64_t wanted, int64_t now_ns)
 {
-    uint64_t reached = wr_lane_front(lane) < wanted ? wr_lane_front(lane) : wanted;
+    uint64_t reached =
+        wr_lane_ledger_front(&lane->ledger) < wanted ? wr_lane_ledger_front(&lane->ledger) : wanted;
     lane->delivery.needs_flush = false;
     if (reached > lane->flushed)
         lane->flushed = reached;
-    if (!lane->flight.range.segment)
+    if (!lane->ledger.flight.range.segment)
         recover(lane, now_ns);
 }
 

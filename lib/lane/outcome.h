@@ -11,7 +11,7 @@
 /* open has returned. */
 void wr_outcome_of_open(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns);
 
-/* emit has returned, for lane->flight. omissions: NULL if the format leaves out nothing. */
+/* emit has returned, for lane->ledger.flight. omissions: NULL if the format leaves out nothing. */
 void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome, const struct wr_lane_omissions *omissions,
                         int64_t now_ns);
 

@@ -61,11 +61,11 @@ void wr_spool_io_move(struct wr_lane *lane)
 {
     struct operation operation;
     struct wr_error error = {0};
-    const struct wr_range range = lane->spool_state.moving;
+    const struct wr_range range = lane->ledger.moving;
     struct wr_spool_terms terms = {
         .limit = lane->settings.spool_limit,
         .drop_oldest = lane->settings.overflow == WR_OVERFLOW_DROP_OLDEST,
-        .first_in_use = lane->spool_state.fetched.segment || lane->flight.spooled,
+        .first_in_use = lane->ledger.fetched.range.segment || lane->ledger.flight.spooled,
     };
     struct wr_spool_count dropped = {0};
     enum wr_spool_result result = WR_SPOOL_FAILED;
@@ -79,7 +79,7 @@ void wr_spool_io_move(struct wr_lane *lane)
     int64_t now_ns = wr_clock_monotonic_ns();
     if (dropped.samples)
         wr_spool_policy_lost(lane, WEIR_DROPPED_FULL, &dropped);
-    if (!lane->spool_state.moving
+    if (!lane->ledger.moving
              .segment) /* it took too long: they were counted as dropped, even if they are on disk */
         return;
     if (result == WR_SPOOL_OK)
@@ -113,8 +113,8 @@ void wr_spool_io_search(struct wr_lane *lane)
 /* None of the samples that should be on disk can be read. */
 static void drop_lost(struct wr_lane *lane)
 {
-    const struct wr_spool_state *state = &lane->spool_state;
-    const struct wr_spool_count lost = {state->samples, state->own, state->extra};
+    const struct wr_spooled *spooled = &lane->ledger.spooled;
+    const struct wr_spool_count lost = {spooled->samples, spooled->own, spooled->extra};
     wr_spool_policy_log_damage(lane, lost.samples + lost.extra, false);
     wr_spool_policy_lost(lane, WEIR_DROPPED_CORRUPT, &lost);
 }
@@ -154,7 +154,7 @@ void wr_spool_io_fetch(struct wr_lane *lane)
         wr_spool_policy_lost(lane, WEIR_DROPPED_CORRUPT, &batch.lost);
     wr_spool_policy_log_damage(lane, batch.lost.samples, batch.kept_bad);
     if (batch.range.segment)
-        wr_spool_policy_fetched(lane, &batch.range, batch.labels, batch.own);
+        wr_lane_ledger_fetched(&lane->ledger, &(struct wr_fetched){batch.range, batch.own, batch.labels});
     else if (result != WR_SPOOL_OK)
         wr_spool_policy_not_fetched(lane, operation.spool ? error.text : "out of memory",
                                     wr_clock_monotonic_ns());

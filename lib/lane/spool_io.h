@@ -8,7 +8,7 @@
 
 #include "lane/lane_internal.h"
 
-/* Moves spool_state.moving to disk. */
+/* Moves ledger.moving to disk. */
 void wr_spool_io_move(struct wr_lane *lane);
 
 /* Adopts what earlier processes left. */

@@ -21,7 +21,7 @@ uint64_t wr_spool_policy_step_bytes(uint64_t limit);
 /* When samples are to be moved; WR_NEVER: not in this state. */
 int64_t wr_spool_policy_time(struct wr_lane *lane, int64_t now_ns);
 
-/* Prepares spool_state.moving. Returns false if nothing is to be moved now. */
+/* Prepares ledger.moving. Returns false if nothing is to be moved now. */
 bool wr_spool_policy_prepare(struct wr_lane *lane, int64_t now_ns);
 
 /* The same at the end, by another thread than the worker: everything is moved, even the batch that the handler
@@ -34,9 +34,6 @@ bool wr_spool_policy_must_save(const struct wr_lane *lane, int64_t now_ns);
 
 /* Whether the lane may end while samples are on disk. */
 bool wr_spool_policy_may_leave(const struct wr_lane *lane, int64_t now_ns);
-
-/* Whether any samples are not on disk. */
-bool wr_spool_policy_has_memory(const struct wr_lane *lane);
 
 /* When to search for samples of other processes; WR_NEVER: not in this state. */
 int64_t wr_spool_policy_search_time(const struct wr_lane *lane);
@@ -55,7 +52,7 @@ struct wr_spool_policy_disk {
 /* Called after each operation, before the functions below. */
 void wr_spool_policy_update(struct wr_lane *lane, const struct wr_spool_policy_disk *state);
 
-/* spool_state.moving is on disk. */
+/* ledger.moving is on disk. */
 void wr_spool_policy_moved(struct wr_lane *lane, int64_t now_ns);
 
 /* It is not. full: the spool has reached its limit. */
@@ -70,16 +67,11 @@ void wr_spool_policy_log_damage(struct wr_lane *lane, uint64_t samples, bool kep
 /* Samples of earlier processes were adopted. */
 void wr_spool_policy_found(struct wr_lane *lane, const struct wr_spool_found *found, int64_t now_ns);
 
-/* Samples were read. The lane takes the references to the segment and to the labels. own: this process's. */
-void wr_spool_policy_fetched(struct wr_lane *lane, const struct wr_range *range, struct wr_label_set *labels,
-                             bool own);
-
 /* They could not be read now. */
 void wr_spool_policy_not_fetched(struct wr_lane *lane, const char *message, int64_t now_ns);
 
-/* Samples read from disk are settled. extra: see wr_segment_extra. next: the position behind them. */
-void wr_spool_policy_settled(struct wr_lane *lane, uint32_t samples, uint64_t extra, uint64_t next,
-                             int64_t now_ns);
+/* Samples read from disk are settled, in the ledger. extra: see wr_segment_extra. */
+void wr_spool_policy_settled(struct wr_lane *lane, uint32_t samples, uint64_t extra, int64_t now_ns);
 
 /* The search for them has failed. */
 void wr_spool_policy_not_found(struct wr_lane *lane, const char *message, int64_t now_ns);

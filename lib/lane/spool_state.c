@@ -19,7 +19,6 @@ bool wr_spool_state_set_place(struct wr_spool_state *spool_state, const char *pl
 
 void wr_spool_state_fini(struct wr_spool_state *spool_state)
 {
-    wr_spool_state_forget_fetched(spool_state);
     wr_pages_put(spool_state->place);
     spool_state->place = NULL;
 }
@@ -31,12 +30,4 @@ void wr_spool_state_plan(struct wr_spool_state *spool_state, int64_t now_ns, int
         reserved_ns = SAVE_MS_MOST * WR_NS_PER_MS;
     spool_state->save_at_ns = deadline_ns == WR_NEVER ? WR_NEVER : deadline_ns - reserved_ns;
     spool_state->put_at_ns = 0;
-}
-
-void wr_spool_state_forget_fetched(struct wr_spool_state *spool_state)
-{
-    wr_segment_drop(spool_state->fetched.segment);
-    spool_state->fetched = (struct wr_range){0};
-    wr_labels_drop(spool_state->labels);
-    spool_state->labels = NULL;
 }

@@ -12,11 +12,6 @@ void wr_queue_fini(struct wr_queue *queue)
     *queue = (struct wr_queue){0};
 }
 
-static struct wr_range *at(const struct wr_queue *queue, uint32_t place)
-{
-    return &queue->ranges[(queue->first + place) % queue->room];
-}
-
 static bool grow(struct wr_queue *queue)
 {
     uint32_t room = queue->room ? queue->room * 2 : FIRST_ROOM;
@@ -24,7 +19,7 @@ static bool grow(struct wr_queue *queue)
     if (!ranges)
         return false;
     for (uint32_t i = 0; i < queue->count; i++)
-        ranges[i] = *at(queue, i);
+        ranges[i] = *wr_queue_at(queue, i);
     wr_pages_put(queue->ranges);
     queue->ranges = ranges;
     queue->first = 0;
@@ -34,7 +29,7 @@ static bool grow(struct wr_queue *queue)
 
 bool wr_queue_push(struct wr_queue *queue, const struct wr_range *range)
 {
-    struct wr_range *last = queue->count ? at(queue, queue->count - 1) : NULL;
+    struct wr_range *last = queue->count ? wr_queue_at(queue, queue->count - 1) : NULL;
     if (last && last->segment == range->segment && last->first + last->count == range->first &&
         last->position + last->count == range->position &&
         wr_sample_id_follows(&range->id, &last->id, last->count)) {
@@ -45,7 +40,7 @@ bool wr_queue_push(struct wr_queue *queue, const struct wr_range *range)
         if (queue->count == queue->room && !grow(queue))
             return false;
         wr_segment_hold(range->segment);
-        *at(queue, queue->count++) = *range;
+        *wr_queue_at(queue, queue->count++) = *range;
     }
     queue->samples += range->count;
     queue->bytes += range->bytes;

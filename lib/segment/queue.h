@@ -38,6 +38,12 @@ static inline bool wr_queue_is_empty(const struct wr_queue *queue)
     return queue->count == 0;
 }
 
+/* The range at a place of the queue, from 0 for the oldest. */
+static inline struct wr_range *wr_queue_at(const struct wr_queue *queue, uint32_t place)
+{
+    return &queue->ranges[(queue->first + place) % queue->room];
+}
+
 /* The oldest range; only of a queue that is not empty. */
 static inline struct wr_range *wr_queue_front(const struct wr_queue *queue)
 {

@@ -354,7 +354,7 @@ static void check_samples(const struct wr_range *range)
 static void drain(struct wr_lane *lane)
 {
     weir_handler_stats stats;
-    while (!wr_queue_is_empty(&lane->queue))
+    while (!wr_queue_is_empty(&lane->ledger.queue))
         deliver_oldest(lane, 3, check_samples);
     wr_lane_stats_get(&stats, lane, 0);
     FUZZ_CHECK(stats.recovered == stats.delivered + stats.dropped[WEIR_DROPPED_CORRUPT]);
@@ -386,15 +386,15 @@ static void try_journal(bool damaged)
     expect(&expected);
     recover();
     for (int i = 0; i < LANES; i++)
-        FUZZ_CHECK(lanes[i]->recovered == expected.samples[i]);
+        FUZZ_CHECK(lanes[i]->ledger.recovered == expected.samples[i]);
     if (!damaged)
-        FUZZ_CHECK(lanes[0]->delivered == ALL_OF_A && lanes[1]->delivered == ALL_OF_B);
+        FUZZ_CHECK(lanes[0]->ledger.delivered == ALL_OF_A && lanes[1]->ledger.delivered == ALL_OF_B);
     bool is_left = expected.reading == WR_JOURNAL_UNREADABLE || expected.reading == WR_JOURNAL_OTHER_VERSION ||
                    expected.kept || expected.is_last;
     FUZZ_CHECK((access(dir, F_OK) == 0) == is_left);
     recover();
     for (int i = 0; i < LANES; i++)
-        FUZZ_CHECK(lanes[i]->recovered == expected.samples[i]);
+        FUZZ_CHECK(lanes[i]->ledger.recovered == expected.samples[i]);
     stop();
     remove_all();
 }

@@ -9,12 +9,12 @@
 static inline uint64_t deliver_oldest(struct wr_lane *lane, uint32_t most,
                                       void (*check)(const struct wr_range *range))
 {
-    struct wr_range range = wr_queue_take(&lane->queue, most, UINT64_MAX);
+    struct wr_range range = wr_queue_take(&lane->ledger.queue, most, UINT64_MAX);
     uint64_t end = range.position + range.count;
     if (check)
         check(&range);
     wr_range_settle(&range, range.count);
-    lane->delivered += range.count;
+    lane->ledger.delivered += range.count;
     wr_segment_drop(range.segment);
     return end;
 }

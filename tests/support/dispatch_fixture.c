@@ -176,11 +176,11 @@ uint64_t fixture_round(struct dispatch_fixture *fixture)
 const char *fixture_queue(const struct wr_lane *lane)
 {
     static char text[4000];
-    const struct wr_queue *queue = &lane->queue;
+    const struct wr_queue *queue = &lane->ledger.queue;
     size_t length = 0;
     text[0] = '\0';
     for (uint32_t i = 0; i < queue->count; i++) {
-        const struct wr_range *range = &queue->ranges[(queue->first + i) % queue->room];
+        const struct wr_range *range = wr_queue_at(queue, i);
         for (uint32_t j = 0; j < range->count && length < sizeof text; j++)
             length += (size_t)snprintf(text + length, sizeof text - length, "%s%g", length ? " " : "",
                                        range->segment->samples[range->first + j].value.f64);

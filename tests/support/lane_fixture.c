@@ -171,19 +171,19 @@ const char *fixture_flight(const struct lane_fixture *fixture)
 {
     static char text[4000];
     text[0] = '\0';
-    if (fixture->lane->flight.range.segment)
-        put_range(text, sizeof text, 0, &fixture->lane->flight.range);
+    if (fixture->lane->ledger.flight.range.segment)
+        put_range(text, sizeof text, 0, &fixture->lane->ledger.flight.range);
     return text;
 }
 
 const char *fixture_queue(const struct lane_fixture *fixture)
 {
     static char text[4000];
-    const struct wr_queue *queue = &fixture->lane->queue;
+    const struct wr_queue *queue = &fixture->lane->ledger.queue;
     size_t length = 0;
     text[0] = '\0';
     for (uint32_t i = 0; i < queue->count; i++)
-        length = put_range(text, sizeof text, length, &queue->ranges[(queue->first + i) % queue->room]);
+        length = put_range(text, sizeof text, length, wr_queue_at(queue, i));
     return text;
 }
 
@@ -214,7 +214,7 @@ static uint32_t count_omitted(const void *ctx, uint32_t samples)
 void fixture_finish_emit_with(struct lane_fixture *fixture, weir_outcome outcome, uint32_t omitted)
 {
     struct wr_lane_omissions omissions = {count_omitted, &omitted};
-    cr_assert(fixture->lane->flight.range.segment, "nothing is in flight");
+    cr_assert(fixture->lane->ledger.flight.range.segment, "nothing is in flight");
     wr_lock_enter(&fixture->lane->lock);
     wr_outcome_of_emit(fixture->lane, &outcome, omitted ? &omissions : NULL, fixture->now_ns);
     finish_call(fixture);
@@ -262,7 +262,7 @@ uint32_t fixture_deliver_all(struct lane_fixture *fixture)
         switch (fixture_next(fixture)) {
         case WR_LANE_NEXT_OPEN: fixture_finish_open(fixture, WEIR_OUTCOME_OK, NULL); break;
         case WR_LANE_NEXT_EMIT:
-            fixture_finish_emit(fixture, WEIR_OUTCOME_OK, fixture->lane->flight.range.count, 0);
+            fixture_finish_emit(fixture, WEIR_OUTCOME_OK, fixture->lane->ledger.flight.range.count, 0);
             batches++;
             break;
         case WR_LANE_NEXT_FLUSH: fixture_finish_flush(fixture, WEIR_OUTCOME_OK); break;

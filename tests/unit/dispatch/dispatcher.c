@@ -39,7 +39,7 @@ static const char *queue_of(const char *lane)
 /* The samples that a lane has queued in its first range. */
 static const weir_sample *samples_of(const char *lane)
 {
-    const struct wr_range *range = wr_queue_front(&fixture_lane(fixture, lane)->queue);
+    const struct wr_range *range = wr_queue_front(&fixture_lane(fixture, lane)->ledger.queue);
     return range->segment->samples + range->first;
 }
 
@@ -115,7 +115,7 @@ Test(dispatcher, more_samples_than_a_segment_holds_go_into_several)
         fixture_write(fixture, metric, 0, i);
     fixture_publish(fixture);
     cr_assert_eq(fixture_round(fixture), WR_PRODUCER_SLOTS);
-    cr_assert_eq(fixture_lane(fixture, "A")->queue.count, 4);
+    cr_assert_eq(fixture_lane(fixture, "A")->ledger.queue.count, 4);
     cr_assert_eq(fixture_stats(fixture_lane(fixture, "A")).queued, WR_PRODUCER_SLOTS);
 }
 
@@ -235,7 +235,7 @@ static void add_with_text(const char *group, double value)
 
 static const char *note_of(const struct wr_lane *lane, uint32_t sample)
 {
-    const struct wr_range *range = wr_queue_front(&lane->queue);
+    const struct wr_range *range = wr_queue_front(&lane->ledger.queue);
     uint32_t note = range->segment->samples[range->first + sample].note;
     return note ? wr_segment_texts(range->segment)[note] : NULL;
 }
@@ -393,7 +393,7 @@ static struct wr_ticket add_and_wait(double value)
 static void settle(const char *name, uint32_t samples)
 {
     struct wr_lane *lane = fixture_lane(fixture, name);
-    wr_lane_complete_calls(lane, deliver_oldest(lane, samples, NULL), 0);
+    wr_lane_ledger_complete(&lane->ledger, deliver_oldest(lane, samples, NULL), 0);
 }
 
 Test(dispatcher, a_call_waits_for_its_synchronous_lanes)
@@ -425,7 +425,7 @@ Test(dispatcher, an_offer_that_a_call_waits_for_ends_after_its_sample)
     add_and_wait(2);
     fixture_add(fixture, "a", "n", 3);
     fixture_round(fixture);
-    cr_assert_eq(fixture_lane(fixture, "A")->sync_waiters.calls[0].sequence, 2);
+    cr_assert_eq(fixture_lane(fixture, "A")->ledger.waiters.calls[0].sequence, 2);
 }
 
 Test(dispatcher, the_number_of_a_ticket_stays_in_the_ring)

@@ -87,8 +87,8 @@ Test(feed, lanes_share_one_segment)
     wr_feed_offer(&feed, no_ticket, 0);
     const struct wr_segment *segment = feed.segment;
     cr_assert_eq(segment->references, 3);
-    cr_assert_eq(wr_queue_front(&lanes[0]->queue)->segment, segment);
-    cr_assert_eq(wr_queue_front(&lanes[1]->queue)->segment, segment);
+    cr_assert_eq(wr_queue_front(&lanes[0]->ledger.queue)->segment, segment);
+    cr_assert_eq(wr_queue_front(&lanes[1]->ledger.queue)->segment, segment);
 }
 
 Test(feed, a_sealed_segment_belongs_to_the_lanes)
@@ -131,8 +131,8 @@ Test(feed, only_synchronous_lanes_complete_the_call)
     wr_ticket_expect(ticket, 1);
     put(1, 1);
     wr_feed_offer(&feed, ticket, 0);
-    cr_assert_eq(lanes[0]->sync_waiters.count, 0);
-    cr_assert_eq(lanes[1]->sync_waiters.count, 1);
+    cr_assert_eq(lanes[0]->ledger.waiters.count, 0);
+    cr_assert_eq(lanes[1]->ledger.waiters.count, 1);
     fixture_drop(lanes[1]);
     cr_assert_eq(read_result(ticket), WEIR_ERR_DROPPED);
 }

@@ -334,8 +334,8 @@ static void fill(const char *group, uint32_t samples)
 static void keep(const char *name, uint64_t samples)
 {
     struct wr_lane *lane = fixture_lane(fixture, name);
-    while (lane->queue.samples > samples)
-        deliver_oldest(lane, (uint32_t)(lane->queue.samples - samples), NULL);
+    while (lane->ledger.queue.samples > samples)
+        deliver_oldest(lane, (uint32_t)(lane->ledger.queue.samples - samples), NULL);
     wr_lane_made_progress(lane, 0);
 }
 
@@ -418,7 +418,7 @@ static void fill_from_sources(const char *group, uint32_t samples)
 
 static uint64_t queued(const char *name)
 {
-    return fixture_lane(fixture, name)->queue.samples;
+    return fixture_lane(fixture, name)->ledger.queue.samples;
 }
 
 Test(router, sources_wait_for_a_lane_that_drops)

@@ -42,11 +42,11 @@ static int64_t tend(struct wr_lane *lanes, int64_t now_ns)
 static const char *offered_lines(void)
 {
     static char text[4000];
-    const struct wr_queue *queue = &fixture_lane(fixture, "W")->queue;
+    const struct wr_queue *queue = &fixture_lane(fixture, "W")->ledger.queue;
     size_t length = 0;
     text[0] = '\0';
     for (uint32_t i = 0; i < queue->count; i++) {
-        const struct wr_range *range = &queue->ranges[(queue->first + i) % queue->room];
+        const struct wr_range *range = wr_queue_at(queue, i);
         for (uint32_t j = 0; j < range->count; j++) {
             const weir_sample *sample = &range->segment->samples[range->first + j];
             const weir_series *series = wr_registry_series(&fixture->registry, sample->series)->view;
@@ -95,10 +95,10 @@ Test(selfmetrics, each_handlers_counts_are_reported)
 {
     use("{\"*\": \"A\", \"weir\": \"W\"}");
     struct wr_lane *lane = fixture_lane(fixture, "A");
-    lane->offered = 12;
-    lane->delivered = 5;
-    lane->dropped[WEIR_DROPPED_FULL] = 3;
-    lane->dropped[WEIR_DROPPED_REJECTED] = 4;
+    lane->ledger.offered = 12;
+    lane->ledger.delivered = 5;
+    lane->ledger.dropped[WEIR_DROPPED_FULL] = 3;
+    lane->ledger.dropped[WEIR_DROPPED_REJECTED] = 4;
     lane->delivery.retries = 2;
     tend(lane, START_NS + INTERVAL_NS);
     cr_assert_str_eq(offered_lines(), "offered{handler=A} 12 total\n"

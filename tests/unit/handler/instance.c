@@ -652,12 +652,12 @@ Test(instance, a_successor_of_a_failed_handler_starts_again)
     lane->end_reason = WEIR_DROPPED_FAILED;
     lane->delivery.retry_at_ns = WR_NEVER - 1;
     lane->delivery.faults_in_a_row = 9;
-    lane->sync_waiters.error = WEIR_ERR_TIMEOUT;
+    lane->ledger.waiters.error = WEIR_ERR_TIMEOUT;
     apply_to(lane);
     cr_assert_eq(lane->end_reason, WR_LANE_LIVES);
     cr_assert_eq(lane->delivery.retry_at_ns, 0);
     cr_assert_eq(lane->delivery.faults_in_a_row, 0);
-    cr_assert_eq(lane->sync_waiters.error, 0);
+    cr_assert_eq(lane->ledger.waiters.error, 0);
     wr_lane_free_unused(lane);
 }
 

@@ -58,7 +58,7 @@ static size_t count_dirs(void)
 static weir_batch get_batch(const char *lane)
 {
     static struct wr_batch_core core;
-    const struct wr_queue *queue = &fixture_lane(fixture, lane)->queue;
+    const struct wr_queue *queue = &fixture_lane(fixture, lane)->ledger.queue;
     cr_assert_not(wr_queue_is_empty(queue));
     core.registry = &fixture->registry;
     return wr_batch_of(wr_queue_front(queue), &core, NULL);
@@ -67,7 +67,7 @@ static weir_batch get_batch(const char *lane)
 static void deliver(const char *name)
 {
     struct wr_lane *lane = fixture_lane(fixture, name);
-    while (!wr_queue_is_empty(&lane->queue))
+    while (!wr_queue_is_empty(&lane->ledger.queue))
         deliver_oldest(lane, UINT32_MAX, NULL);
 }
 
@@ -113,7 +113,7 @@ Test(journal, a_sample_has_the_same_identity_in_whichever_process_delivers_it)
     fixture_add(fixture, "a", "x", 1);
     fixture_add(fixture, "a", "x", 2);
     fixture_round(fixture);
-    wr_range_settle(wr_queue_front(&fixture_lane(fixture, "A")->queue), 1);
+    wr_range_settle(wr_queue_front(&fixture_lane(fixture, "A")->ledger.queue), 1);
     weir_batch before = get_batch("A");
     char origin[64];
     snprintf(origin, sizeof origin, "%s", before.origin);
@@ -145,7 +145,7 @@ Test(journal, a_journal_of_another_version_is_left_unchanged)
 /* The identity of the first sample that a lane has queued. */
 static struct wr_sample_id id_of(const char *lane)
 {
-    const struct wr_queue *queue = &fixture_lane(fixture, lane)->queue;
+    const struct wr_queue *queue = &fixture_lane(fixture, lane)->ledger.queue;
     cr_assert_not(wr_queue_is_empty(queue));
     return wr_queue_front(queue)->id;
 }
@@ -196,7 +196,7 @@ Test(journal, samples_lost_before_a_segment_are_a_gap_in_the_numbers)
     cr_assert_eq(feed->lost, 0);
     cr_assert(wr_sample_id_follows(&feed->segment->file->ids[0], &first, 5));
     wr_feed_offer(feed, (struct wr_ticket){0}, 1);
-    struct wr_sample_id offered = wr_queue_front(&feed->lanes[0]->lane->queue)->id;
+    struct wr_sample_id offered = wr_queue_front(&feed->lanes[0]->lane->ledger.queue)->id;
     cr_assert(wr_sample_id_follows(&offered, &first, 5));
 }
 

@@ -116,7 +116,7 @@ static struct dispatch_fixture *recover_into_fixture(const char *place)
     wr_recovery_run(&recovery, place, &fixture->dispatcher, 1);
     for (size_t i = 0; i < fixture->lane_count; i++) {
         struct wr_lane *lane = fixture->lanes[i];
-        while (!wr_queue_is_empty(&lane->queue))
+        while (!wr_queue_is_empty(&lane->ledger.queue))
             deliver_oldest(lane, 3, exit_unless_sound);
         fixture_stats(lane);
     }
@@ -260,7 +260,7 @@ static void recover_without_a_text(const char *place)
     const struct dispatch_fixture *fixture = recover_into_fixture(place);
     uint64_t corrupt = 0;
     for (size_t i = 0; i < fixture->lane_count; i++)
-        corrupt += fixture->lanes[i]->dropped[WEIR_DROPPED_CORRUPT];
+        corrupt += fixture->lanes[i]->ledger.dropped[WEIR_DROPPED_CORRUPT];
     _exit(corrupt == 1 ? 0 : 1);
 }
 

@@ -189,9 +189,9 @@ static void add_event(struct dispatch_fixture *fixture, struct weir_metric *metr
 static void settle(struct dispatch_fixture *fixture, int number, uint32_t most)
 {
     struct wr_lane *lane = fixture_lane(fixture, lanes[number]);
-    if (wr_queue_is_empty(&lane->queue))
+    if (wr_queue_is_empty(&lane->ledger.queue))
         return;
-    struct wr_range range = wr_queue_take(&lane->queue, most, UINT64_MAX);
+    struct wr_range range = wr_queue_take(&lane->ledger.queue, most, UINT64_MAX);
     progress->settling[number] += range.count;
     wr_range_settle(&range, range.count);
     progress->settled[number] += range.count;

@@ -32,7 +32,7 @@ static void deliver(const char *expected)
 {
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
     cr_assert_str_eq(fixture_flight(&fixture), expected);
-    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, fixture.lane->flight.range.count, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, fixture.lane->ledger.flight.range.count, 0);
 }
 
 static void sleep_until(int64_t until_ns)

@@ -137,7 +137,7 @@ Test(lane_error, calls_for_rejected_dropped_or_failed_samples_return_the_error)
         uint32_t rejected = codes[i] == WEIR_OUTCOME_OK;
         finish_emit(codes[i], rejected, rejected, WEIR_ERR_TOO_LARGE, "too large");
         cr_assert_eq(fixture_read_ticket(ticket), WEIR_ERR_TOO_LARGE, "%d", codes[i]);
-        cr_assert_eq(fixture.lane->sync_waiters.error, 0);
+        cr_assert_eq(fixture.lane->ledger.waiters.error, 0);
     }
 }
 

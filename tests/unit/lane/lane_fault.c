@@ -126,7 +126,7 @@ Test(lane_fault, an_invalid_error_is_not_returned_to_calls)
         load(1);
         fixture_finish_emit_with(&fixture, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .error = errors[i]}, 0);
         cr_assert_eq(fixture_stats(&fixture).faults, i + 1);
-        cr_assert_eq(fixture.lane->sync_waiters.error, 0);
+        cr_assert_eq(fixture.lane->ledger.waiters.error, 0);
         fixture.now_ns = fixture.lane->delivery.retry_at_ns;
         fixture_deliver_all(&fixture);
     }
@@ -176,7 +176,7 @@ Test(lane_fault, a_handler_disabled_because_open_changed_thread_state_is_closed)
 static void return_faults(unsigned times, weir_outcome outcome)
 {
     for (unsigned i = 0; i < times; i++) {
-        if (!fixture.lane->flight.range.segment) {
+        if (!fixture.lane->ledger.flight.range.segment) {
             fixture.now_ns += 3600 * WR_NS_PER_S;
             fixture_offer(&fixture, 2);
             cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);

@@ -100,11 +100,11 @@ static void open_handler(int code)
 static void expect_batch(uint32_t first, uint32_t count, uint64_t moved)
 {
     cr_assert_eq(next(), WR_LANE_NEXT_EMIT);
-    const struct wr_range *flight = &fixture.lane->flight.range;
+    const struct wr_range *flight = &fixture.lane->ledger.flight.range;
     cr_assert_eq(flight->count, count);
     cr_assert_eq(flight->segment->samples[flight->first].value.f64, first);
     cr_assert_eq(flight->id.sequence, first + moved);
-    cr_assert(wr_origin_equal(&flight->id.origin, &fixture.lane->next_id.origin));
+    cr_assert(wr_origin_equal(&flight->id.origin, &fixture.lane->ledger.next_id.origin));
 }
 
 static void deliver(uint32_t first, uint32_t count, uint64_t moved)
@@ -126,7 +126,7 @@ Test(lane_ids, a_batch_has_its_origin_as_text)
     fixture_offer(&fixture, 3);
     open_handler(WEIR_OUTCOME_OK);
     expect_batch(0, 3, 0);
-    weir_batch batch = wr_batch_of(&fixture.lane->flight.range, &core, NULL);
+    weir_batch batch = wr_batch_of(&fixture.lane->ledger.flight.range, &core, NULL);
     cr_assert(is_hex(batch.origin), "%s", batch.origin);
     cr_assert_eq(batch.sequence, 0);
 }
@@ -221,12 +221,12 @@ Test(lane_ids, a_child_has_another_origin_than_its_parent)
     pid_t child = fork();
     if (child == 0) {
         struct wr_lane *own = wr_lane_new("push", &fixture.log, NULL, NULL);
-        _exit(wr_origin_equal(&own->next_id.origin, &before->next_id.origin) ||
-              wr_origin_equal(&own->next_id.origin, &fixture.lane->next_id.origin));
+        _exit(wr_origin_equal(&own->ledger.next_id.origin, &before->ledger.next_id.origin) ||
+              wr_origin_equal(&own->ledger.next_id.origin, &fixture.lane->ledger.next_id.origin));
     }
     cr_assert_eq(waitpid(child, &status, 0), child);
     cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    cr_assert_not(wr_origin_equal(&before->next_id.origin, &fixture.lane->next_id.origin));
+    cr_assert_not(wr_origin_equal(&before->ledger.next_id.origin, &fixture.lane->ledger.next_id.origin));
     wr_lane_free_unused(before);
 }
 
@@ -257,7 +257,7 @@ static void store(const struct wr_range *range, uint32_t count)
 static void deliver_batches(uint32_t batches, uint32_t settled)
 {
     while (batches-- && next() == WR_LANE_NEXT_EMIT) {
-        const struct wr_range *flight = &fixture.lane->flight.range;
+        const struct wr_range *flight = &fixture.lane->ledger.flight.range;
         uint32_t done = settled < flight->count ? settled : flight->count;
         store(flight, flight->count);
         fixture_finish_emit(&fixture, done < flight->count ? WEIR_OUTCOME_RETRY : WEIR_OUTCOME_OK, done, 0);

@@ -205,7 +205,7 @@ Test(lane_message, samples_undelivered_at_the_deadline_are_logged_with_the_reaso
 Test(lane_message, a_handler_still_waiting_at_the_deadline_is_logged_as_busy)
 {
     load(5);
-    cr_assert(fixture.lane->flight.in_handler && !wr_lane_thread_is_inside(&fixture.lane->worker));
+    cr_assert(fixture.lane->ledger.flight.in_handler && !wr_lane_thread_is_inside(&fixture.lane->worker));
     wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
     wr_lane_stop_wait(fixture.lane, 0, 3600 * WR_NS_PER_S);
     assert_logged(WEIR_LOG_ERROR,

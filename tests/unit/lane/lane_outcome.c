@@ -360,7 +360,7 @@ Test(lane_outcome, an_outcome_for_samples_dropped_meanwhile_is_ignored)
 Test(lane_outcome, a_dropped_batch_stays_readable_for_its_handler)
 {
     load(3);
-    const struct wr_segment *segment = fixture.lane->flight.range.segment;
+    const struct wr_segment *segment = fixture.lane->ledger.flight.range.segment;
     uint32_t references = segment->references;
     wr_lane_drop_all(fixture.lane, WEIR_DROPPED_SHUTDOWN);
     cr_assert_eq(segment->references, references);

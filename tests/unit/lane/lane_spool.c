@@ -105,7 +105,7 @@ static void expect_delivery(uint32_t first, uint32_t count)
 {
     uint32_t number = first;
     for (enum wr_lane_next_kind kind; (kind = next()) == WR_LANE_NEXT_EMIT;) {
-        const struct wr_range *flight = &fixture.lane->flight.range;
+        const struct wr_range *flight = &fixture.lane->ledger.flight.range;
         for (uint32_t i = 0; i < flight->count; i++)
             cr_assert_eq(flight->segment->samples[flight->first + i].value.f64, number++);
         fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, flight->count, 0);
@@ -307,8 +307,8 @@ Test(lane_spool, samples_withheld_at_the_end_of_a_read_are_not_read_again)
     fixture.lane->handler.kinds = WEIR_KINDS_DOUBLE;
     open_successfully();
     for (; next() == WR_LANE_NEXT_EMIT;
-         fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, fixture.lane->flight.range.count, 0))
-        delivered += fixture.lane->flight.range.count;
+         fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, fixture.lane->ledger.flight.range.count, 0))
+        delivered += fixture.lane->ledger.flight.range.count;
     weir_handler_stats stats = fixture_stats(&fixture);
     cr_assert_eq(delivered, 110);
     cr_assert_eq(stats.dropped[WEIR_DROPPED_UNREPRESENTABLE], 1);
@@ -330,8 +330,8 @@ Test(lane_spool, a_batch_of_only_unaccepted_kinds_is_withheld_once)
     fixture.lane->handler.kinds = WEIR_KINDS_DOUBLE;
     open_successfully();
     while (next() == WR_LANE_NEXT_EMIT) {
-        numbers += fixture.lane->flight.range.count;
-        fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, fixture.lane->flight.range.count, 0);
+        numbers += fixture.lane->ledger.flight.range.count;
+        fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, fixture.lane->ledger.flight.range.count, 0);
     }
     weir_handler_stats stats = fixture_stats(&fixture);
     cr_assert_eq(numbers, 50);
@@ -347,7 +347,7 @@ Test(lane_spool, samples_that_cannot_be_spooled_stay_queued_and_are_delivered_in
     cr_assert(wr_spool_state_set_place(&fixture.lane->spool_state, make_file("file", "", 0600)));
     fixture_offer(&fixture, 60);
     fail_to_open();
-    cr_assert_not_null(fixture.lane->spool_state.moving.segment);
+    cr_assert_not_null(fixture.lane->ledger.moving.segment);
     cr_assert_eq(fixture_stats(&fixture).queued, 60);
     cr_assert_eq(fixture_stats(&fixture).spooled, 0);
     fixture_offer(&fixture, 20);
@@ -420,7 +420,7 @@ Test(lane_spool, a_flush_does_not_wait_for_adopted_samples, .timeout = 60)
     set_spool(path_in_folder("spool"));
     fail_to_open();
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
-    cr_assert_eq(wr_lane_front(fixture.lane), position);
+    cr_assert_eq(wr_lane_ledger_front(&fixture.lane->ledger), position);
 }
 
 Test(lane_spool, a_waiting_call_returns_when_its_value_is_spooled)
