@@ -39,7 +39,7 @@ void wr_lane_free_unused(struct wr_lane *lane)
     if (!lane)
         return;
     wr_lane_ledger_fini(&lane->ledger);
-    wr_spool_state_fini(&lane->spool_state);
+    wr_spool_state_set_place(&lane->spool_state, NULL);
     free((char *)lane->name);
     free(lane);
 }
@@ -229,14 +229,18 @@ struct wr_sample_id wr_lane_take_ids(struct wr_lane *lane, uint64_t count)
 void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why)
 {
     wr_lock_enter(&lane->lock);
-    wr_lane_ledger_refuse(&lane->ledger, count, why);
+    wr_lane_ledger_pass(&lane->ledger, false, why, count);
+    lane->ledger.position += count;
+    lane->ledger.next_id.sequence += count;
     wr_lane_unlock(lane);
 }
 
 void wr_lane_leave_out(struct wr_lane *lane, const struct wr_lane_left_out *left_out)
 {
     wr_lock_enter(&lane->lock);
-    wr_lane_ledger_leave_out(&lane->ledger, left_out);
+    bool recovered = left_out->recovered;
+    wr_lane_ledger_pass(&lane->ledger, recovered, WEIR_DROPPED_FILTERED, left_out->filtered);
+    wr_lane_ledger_pass(&lane->ledger, recovered, WEIR_DROPPED_UNREPRESENTABLE, left_out->unrepresentable);
     wr_lane_unlock(lane);
 }
 
@@ -457,7 +461,8 @@ bool wr_lane_recover(struct wr_lane *lane, struct wr_range *range, int64_t now_n
 void wr_lane_drop_corrupt(struct wr_lane *lane, const struct wr_range *range)
 {
     wr_lock_enter(&lane->lock);
-    wr_lane_ledger_recover_damaged(&lane->ledger, range);
+    wr_lane_ledger_pass(&lane->ledger, true, WEIR_DROPPED_CORRUPT, range->count);
+    wr_range_settle(range, range->count);
     wr_lane_unlock(lane);
 }
 

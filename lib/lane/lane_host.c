@@ -91,19 +91,13 @@ static bool leaves_spool(struct wr_lane *lane)
     return wr_lane_is_forking(lane) || wr_lane_thread_runs(&lane->spooler);
 }
 
-/* Moves to the spool what filled the queue while the handler was busy. */
-static void spool_what_is_due(struct wr_lane *lane)
+/* Moves to the spool what filled the queue while the handler was busy. Returns when to do so again. */
+static int64_t spool_what_is_due(struct wr_lane *lane)
 {
-    lane->spool_state.handler_turn = false;
-    while (!leaves_spool(lane) && wr_spool_policy_prepare(lane, wr_clock_monotonic_ns()))
+    int64_t until_ns = WR_NEVER;
+    while (!leaves_spool(lane) && wr_spool_policy_prepare_meanwhile(lane, wr_clock_monotonic_ns(), &until_ns))
         wr_spool_io_move(lane);
-}
-
-static void sleep_until(struct wr_lane *lane, int64_t deadline_ns)
-{
-    lane->spool_state.handler_turn = false;
-    int64_t move_ns = leaves_spool(lane) ? WR_NEVER : wr_spool_policy_time(lane, wr_clock_monotonic_ns());
-    wr_condition_wait(&lane->worker.work, &lane->lock, move_ns < deadline_ns ? move_ns : deadline_ns);
+    return until_ns;
 }
 
 bool wr_lane_host_wait(struct wr_lane *lane, int64_t deadline_ns)
@@ -114,10 +108,11 @@ bool wr_lane_host_wait(struct wr_lane *lane, int64_t deadline_ns)
         return false;
     }
     wr_lane_thread_begin_wait(lane);
-    spool_what_is_due(lane);
+    int64_t move_ns = spool_what_is_due(lane);
     while (wr_lane_is_forking(lane) || (!must_stop(lane) && wr_clock_monotonic_ns() < deadline_ns)) {
-        sleep_until(lane, lane->fork != WR_LANE_FORK_NONE ? WR_NEVER : deadline_ns);
-        spool_what_is_due(lane);
+        int64_t until_ns = lane->fork != WR_LANE_FORK_NONE ? WR_NEVER : deadline_ns;
+        wr_condition_wait(&lane->worker.work, &lane->lock, move_ns < until_ns ? move_ns : until_ns);
+        move_ns = spool_what_is_due(lane);
     }
     wr_lane_thread_end_wait(&lane->worker);
     bool waited = !must_stop(lane);

@@ -154,39 +154,20 @@ bool wr_lane_ledger_recover(struct wr_lane_ledger *ledger, struct wr_range *rang
     return true;
 }
 
-void wr_lane_ledger_recover_damaged(struct wr_lane_ledger *ledger, const struct wr_range *range)
+void wr_lane_ledger_pass(struct wr_lane_ledger *ledger, bool recovered, enum weir_drop why, uint64_t count)
 {
-    ledger->recovered += range->count;
-    ledger->dropped[WEIR_DROPPED_CORRUPT] += range->count;
-    wr_range_settle(range, range->count);
-}
-
-void wr_lane_ledger_refuse(struct wr_lane_ledger *ledger, uint64_t count, enum weir_drop why)
-{
-    ledger->offered += count;
-    ledger->position += count;
-    ledger->next_id.sequence += count;
+    *(recovered ? &ledger->recovered : &ledger->offered) += count;
     ledger->dropped[why] += count;
-}
-
-void wr_lane_ledger_leave_out(struct wr_lane_ledger *ledger, const struct wr_lane_left_out *left_out)
-{
-    *(left_out->recovered ? &ledger->recovered : &ledger->offered) +=
-        left_out->filtered + left_out->unrepresentable;
-    ledger->dropped[WEIR_DROPPED_FILTERED] += left_out->filtered;
-    ledger->dropped[WEIR_DROPPED_UNREPRESENTABLE] += left_out->unrepresentable;
 }
 
 void wr_lane_ledger_sum(struct wr_lane_ledger *ledger, const struct wr_lane_arrivals *arrivals)
 {
-    uint64_t arrived = arrivals->summed + arrivals->beyond_limit + arrivals->no_memory +
-                       arrivals->unrepresentable + arrivals->filtered;
-    ledger->offered += arrived - arrivals->recovered;
+    wr_lane_ledger_pass(ledger, false, WEIR_DROPPED_LIMIT, arrivals->beyond_limit);
+    wr_lane_ledger_pass(ledger, false, WEIR_DROPPED_FULL, arrivals->no_memory);
+    wr_lane_ledger_pass(ledger, false, WEIR_DROPPED_FILTERED, arrivals->filtered);
+    wr_lane_ledger_pass(ledger, false, WEIR_DROPPED_UNREPRESENTABLE, arrivals->unrepresentable);
+    ledger->offered += arrivals->summed - arrivals->recovered;
     ledger->recovered += arrivals->recovered;
-    ledger->dropped[WEIR_DROPPED_LIMIT] += arrivals->beyond_limit;
-    ledger->dropped[WEIR_DROPPED_FULL] += arrivals->no_memory;
-    ledger->dropped[WEIR_DROPPED_FILTERED] += arrivals->filtered;
-    ledger->dropped[WEIR_DROPPED_UNREPRESENTABLE] += arrivals->unrepresentable;
     ledger->summing += arrivals->summed;
     ledger->summing_in_memory += arrivals->summed - arrivals->kept;
 }

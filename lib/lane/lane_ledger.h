@@ -24,7 +24,6 @@
 
 struct wr_label_set;
 struct wr_lane_arrivals;
-struct wr_lane_left_out;
 struct wr_spool_count;
 
 /* The batch that the handler is working on, or is given next. */
@@ -132,12 +131,8 @@ static inline void wr_lane_ledger_push(struct wr_lane_ledger *ledger, const stru
 /* Queues samples of an earlier process. Returns false, and counts nothing, if out of memory. */
 bool wr_lane_ledger_recover(struct wr_lane_ledger *ledger, struct wr_range *range);
 
-/* Settles samples of an earlier process that are damaged. */
-void wr_lane_ledger_recover_damaged(struct wr_lane_ledger *ledger, const struct wr_range *range);
-
-/* Samples that have not got as far as to a segment, or not to the lane: see lane.h. */
-void wr_lane_ledger_refuse(struct wr_lane_ledger *ledger, uint64_t count, enum weir_drop why);
-void wr_lane_ledger_leave_out(struct wr_lane_ledger *ledger, const struct wr_lane_left_out *left_out);
+/* Counts values that are dropped before they are queued, and get no position here. */
+void wr_lane_ledger_pass(struct wr_lane_ledger *ledger, bool recovered, enum weir_drop why, uint64_t count);
 
 /* Values have arrived in the open interval; it is discarded, and `left` of it stay in the journal. */
 void wr_lane_ledger_sum(struct wr_lane_ledger *ledger, const struct wr_lane_arrivals *arrivals);

@@ -3,19 +3,14 @@
 #include "text/common.h"
 #include "lane/spool_policy.h"
 
+static struct wr_lane_next_step step_until(enum wr_lane_next_kind kind, int64_t until_ns)
+{
+    return (struct wr_lane_next_step){.kind = kind, .until_ns = until_ns};
+}
+
 static struct wr_lane_next_step step_of(enum wr_lane_next_kind kind)
 {
-    return (struct wr_lane_next_step){.kind = kind, .until_ns = WR_NEVER};
-}
-
-static struct wr_lane_next_step sleep_until(int64_t until_ns)
-{
-    return (struct wr_lane_next_step){.kind = WR_LANE_NEXT_SLEEP, .until_ns = until_ns};
-}
-
-static struct wr_lane_next_step flush_until(int64_t until_ns)
-{
-    return (struct wr_lane_next_step){.kind = WR_LANE_NEXT_FLUSH, .until_ns = until_ns};
+    return step_until(kind, WR_NEVER);
 }
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -129,7 +124,7 @@ static struct wr_lane_next_step close_first(const struct wr_lane *lane, int64_t 
     if (!wr_delivery_is_open(&lane->delivery))
         return step_of(then);
     if (lane->delivery.needs_flush && lane->delivery.connection != WR_DELIVERY_BROKEN)
-        return flush_until(deadline_ns);
+        return step_until(WR_LANE_NEXT_FLUSH, deadline_ns);
     return step_of(WR_LANE_NEXT_CLOSE);
 }
 
@@ -184,7 +179,7 @@ static struct wr_lane_next_step requested_step(struct wr_lane *lane, int64_t now
     int64_t until_ns = WR_NEVER;
     if (must_flush(lane, now_ns)) {
         if (now_ns >= lane->delivery.retry_at_ns)
-            return flush_until(lane->flush_deadline_ns);
+            return step_until(WR_LANE_NEXT_FLUSH, lane->flush_deadline_ns);
         until_ns = lane->delivery.retry_at_ns;
     }
     if (wr_delivery_is_open(&lane->delivery) && lane->reload_wanted)
@@ -194,7 +189,7 @@ static struct wr_lane_next_step requested_step(struct wr_lane *lane, int64_t now
             return wake(WEIR_WAKE_TIMER);
         until_ns = earlier(until_ns, lane->wake_at_ns);
     }
-    return sleep_until(until_ns);
+    return step_until(WR_LANE_NEXT_SLEEP, until_ns);
 }
 
 /* When the next attempt is due; WR_NEVER: there is nothing to deliver. */
@@ -211,7 +206,8 @@ static struct wr_lane_next_step attempt(struct wr_lane *lane, int64_t now_ns)
     if (!lane->ledger.flight.range.segment && !wr_lane_next_load(lane, now_ns)) {
         if (wr_spool_policy_must_fetch(lane))
             return step_of(WR_LANE_NEXT_FETCH);
-        return lane->stopping ? sleep_until(now_ns) : requested_step(lane, now_ns); /* is_at_end is true then */
+        return lane->stopping ? step_until(WR_LANE_NEXT_SLEEP, now_ns)
+                              : requested_step(lane, now_ns); /* is_at_end is true then */
     }
     lane->ledger.flight.in_handler = true;
     wr_lane_eased(lane);
@@ -231,7 +227,7 @@ static struct wr_lane_next_step idle(struct wr_lane *lane, int64_t until_ns, int
     if (lane->stopping)
         until_ns = earlier(until_ns, stop_time(lane, now_ns));
     until_ns = earlier(until_ns, wr_spool_policy_search_time(lane));
-    return sleep_until(earlier(until_ns, wr_spool_policy_time(lane, now_ns)));
+    return step_until(WR_LANE_NEXT_SLEEP, earlier(until_ns, wr_spool_policy_time(lane, now_ns)));
 }
 
 /* While samples keep coming there is always more to deliver, so everything else comes first. Only moving
@@ -250,7 +246,6 @@ static struct wr_lane_next_step deliver(struct wr_lane *lane, int64_t now_ns)
     int64_t at_ns = attempt_time(lane);
     if (wr_spool_policy_prepare(lane, now_ns))
         return step_of(WR_LANE_NEXT_SPOOL);
-    lane->spool_state.handler_turn = false;
     if (at_ns <= now_ns)
         return attempt(lane, now_ns);
     return idle(lane, earlier(at_ns, step.until_ns), now_ns);
@@ -259,7 +254,7 @@ static struct wr_lane_next_step deliver(struct wr_lane *lane, int64_t now_ns)
 struct wr_lane_next_step wr_lane_next_decide(struct wr_lane *lane, int64_t now_ns)
 {
     if (wr_lane_is_forking(lane) || lane->spool_state.busy || wr_lane_thread_is_now(&lane->worker))
-        return sleep_until(WR_NEVER);
+        return step_until(WR_LANE_NEXT_SLEEP, WR_NEVER);
     if (wr_spool_policy_must_save(lane, now_ns) && wr_spool_policy_prepare(lane, now_ns))
         return step_of(WR_LANE_NEXT_SPOOL);
     if (is_at_end(lane, now_ns))
@@ -267,6 +262,7 @@ struct wr_lane_next_step wr_lane_next_decide(struct wr_lane *lane, int64_t now_n
     if (lane->successor.instance)
         return close_first(lane, now_ns, WR_LANE_NEXT_REPLACE);
     if (lane->end_reason != WR_LANE_LIVES)
-        return wr_delivery_is_open(&lane->delivery) ? step_of(WR_LANE_NEXT_CLOSE) : sleep_until(WR_NEVER);
+        return wr_delivery_is_open(&lane->delivery) ? step_of(WR_LANE_NEXT_CLOSE)
+                                                    : step_until(WR_LANE_NEXT_SLEEP, WR_NEVER);
     return deliver(lane, now_ns);
 }

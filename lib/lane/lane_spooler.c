@@ -31,18 +31,9 @@ static bool is_over(const struct wr_lane *lane)
 /* Prepares ledger.moving if the handler is being called. Otherwise *until_ns is when to try again. */
 static bool prepare(struct wr_lane *lane, int64_t *until_ns)
 {
-    int64_t now_ns = wr_clock_monotonic_ns();
     *until_ns = WR_NEVER;
-    if (wr_lane_is_forking(lane) || !lane->worker.busy_since_ns)
-        return false;
-    lane->spool_state.handler_turn = false;
-    if (wr_spool_policy_prepare(lane, now_ns))
-        return true;
-    lane->spool_state.handler_turn = false; /* the end of a spill sets it, but the handler is having its turn */
-    *until_ns = wr_spool_policy_time(lane, now_ns);
-    if (lane->stopping && now_ns < lane->spool_state.save_at_ns && lane->spool_state.save_at_ns < *until_ns)
-        *until_ns = lane->spool_state.save_at_ns;
-    return false;
+    return !wr_lane_is_forking(lane) && lane->worker.busy_since_ns &&
+           wr_spool_policy_prepare_meanwhile(lane, wr_clock_monotonic_ns(), until_ns);
 }
 
 /* Messages are logged without the lock. */

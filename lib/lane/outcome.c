@@ -37,22 +37,17 @@ static void store_error(struct wr_lane *lane, weir_outcome *outcome, int64_t now
     wr_delivery_set_error(&lane->delivery, is_good ? 0 : error_of(outcome), outcome->reason, now_ns);
 }
 
-static uint64_t count_lost(const struct wr_lane *lane)
-{
-    return wr_losses_sum(lane->ledger.dropped);
-}
-
 static void log_failure(struct wr_lane *lane, bool was_failing, int64_t now_ns)
 {
     char backlog[80];
     wr_spool_policy_describe(lane, backlog, sizeof backlog);
     if (!was_failing) {
-        lane->lost_before = count_lost(lane);
+        lane->lost_before = wr_losses_sum(lane->ledger.dropped);
         wr_lane_log(lane, WEIR_LOG_WARNING, "%s; retrying, %s", lane->delivery.last_error, backlog);
     } else if (now_ns >= lane->reminder_ns) {
         wr_lane_log(lane, WEIR_LOG_WARNING, "still failing after %" PRId64 " s: %s; %s, %" PRIu64 " lost",
                     (now_ns - lane->delivery.failing_since_ns) / WR_NS_PER_S, lane->delivery.last_error,
-                    backlog, count_lost(lane) - lane->lost_before);
+                    backlog, wr_losses_sum(lane->ledger.dropped) - lane->lost_before);
     } else {
         return;
     }
@@ -64,7 +59,8 @@ static void recover(struct wr_lane *lane, int64_t now_ns)
     if (!wr_delivery_succeed(&lane->delivery))
         return;
     wr_lane_log(lane, WEIR_LOG_WARNING, "back after %" PRId64 " s, %" PRIu64 " lost",
-                (now_ns - lane->delivery.failing_since_ns) / WR_NS_PER_S, count_lost(lane) - lane->lost_before);
+                (now_ns - lane->delivery.failing_since_ns) / WR_NS_PER_S,
+                wr_losses_sum(lane->ledger.dropped) - lane->lost_before);
 }
 
 /* A handler may need several attempts to find out that a value is at fault, not its destination. While the lane
@@ -89,7 +85,7 @@ static void back_off(struct wr_lane *lane, const weir_outcome *outcome, int64_t 
 static void give_up(struct wr_lane *lane, int error, int64_t now_ns)
 {
     if (!wr_delivery_is_failing(&lane->delivery))
-        lane->lost_before = count_lost(lane);
+        lane->lost_before = wr_losses_sum(lane->ledger.dropped);
     wr_delivery_give_up(&lane->delivery, error, now_ns);
     wr_lane_fail_waiters(lane, error);
     wr_lane_log(lane, WEIR_LOG_ERROR, "%s; gives up until it is configured again or reloaded; values %s",
@@ -112,10 +108,10 @@ static void fail_permanently(struct wr_lane *lane, int error, int64_t now_ns)
 
 static void fail(struct wr_lane *lane, const weir_outcome *outcome, int64_t now_ns)
 {
-    if (lane->journaled && atomic_load(lane->journaled))
-        give_up(lane, outcome->error ? outcome->error : WEIR_ERR_SPOOLED, now_ns);
-    else if (spools(lane))
-        give_up(lane, outcome->error ? outcome->error : WEIR_ERR_TIMEOUT, now_ns);
+    bool is_kept = lane->journaled && atomic_load(lane->journaled);
+    int error = outcome->error ? outcome->error : is_kept ? WEIR_ERR_SPOOLED : WEIR_ERR_TIMEOUT;
+    if (is_kept || spools(lane))
+        give_up(lane, error, now_ns);
     else
         fail_permanently(lane, error_of(outcome), now_ns);
 }

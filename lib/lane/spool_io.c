@@ -1,5 +1,7 @@
 #include "lane/spool_io.h"
 
+#include <inttypes.h>
+
 #include "os/pages.h"
 #include "os/clock.h"
 #include "text/common.h"
@@ -7,6 +9,8 @@
 #include "spool/spool.h"
 #include "spool/spool_block.h"
 #include "lane/spool_policy.h"
+
+enum { LOG_AGAIN_S = 60, TRY_AGAIN_S = 1, SEARCH_AGAIN_S = 60 };
 
 /* ---- Using the disk -------------------------------------------------------------------------- */
 
@@ -45,17 +49,102 @@ static bool begin(struct operation *operation, struct wr_lane *lane)
 static void finish(struct operation *operation)
 {
     struct wr_lane *lane = operation->lane;
-    struct wr_spool_policy_disk state = {0};
-    if (operation->spool)
-        state = (struct wr_spool_policy_disk){operation->spool->index.bytes, wr_spool_front(operation->spool)};
+    uint64_t bytes = operation->spool ? operation->spool->index.bytes : 0;
+    uint64_t front = operation->spool ? wr_spool_front(operation->spool) : 0;
     wr_labels_drop(operation->labels);
     wr_pages_put(operation->place);
     wr_lock_enter(&lane->lock);
     lane->spool_state.busy = false;
-    wr_spool_policy_update(lane, &state);
+    if (bytes < lane->spool_state.bytes)
+        lane->spool_state.put_at_ns = 0; /* there is room again */
+    lane->spool_state.bytes = bytes;
+    wr_lane_ledger_set_spooled_front(&lane->ledger, front);
     wr_condition_wake(&lane->progress);
     wr_lane_thread_wake_all(lane);
 }
+
+/* ---- Results --------------------------------------------------------------------------------- */
+
+static void log_spooling(struct wr_lane *lane, int64_t now_ns)
+{
+    struct wr_spool_state *spool_state = &lane->spool_state;
+    if (spool_state->spooling_logged || now_ns < spool_state->spooling_log_ns ||
+        wr_spool_policy_must_save(lane, now_ns))
+        return;
+    wr_lane_log(lane, WEIR_LOG_WARNING, "spooling to %s", spool_state->place);
+    spool_state->spooling_logged = true;
+    spool_state->spooling_log_ns = now_ns + LOG_AGAIN_S * WR_NS_PER_S;
+}
+
+static void apply_moved(struct wr_lane *lane, int64_t now_ns)
+{
+    struct wr_spool_state *spool_state = &lane->spool_state;
+    spool_state->trouble[0] = '\0';
+    wr_lane_ledger_moved(&lane->ledger);
+    wr_lane_set_spooling(lane, true, now_ns);
+    log_spooling(lane, now_ns);
+    wr_lane_made_progress(lane, now_ns);
+}
+
+/* At most once a minute. */
+static void log_error(struct wr_lane *lane, int level, const char *doing, const char *message, int64_t now_ns)
+{
+    char backlog[80];
+    if (now_ns < lane->spool_state.error_log_ns)
+        return;
+    lane->spool_state.error_log_ns = now_ns + LOG_AGAIN_S * WR_NS_PER_S;
+    wr_spool_policy_describe(lane, backlog, sizeof backlog);
+    wr_lane_log(lane, level, "cannot %s: %s; %s", doing, message, backlog);
+}
+
+static void apply_failed(struct wr_lane *lane, bool full, const char *message, int64_t now_ns)
+{
+    wr_lane_ledger_not_moved(&lane->ledger);
+    wr_spool_state_delay(&lane->spool_state, message, now_ns + TRY_AGAIN_S * WR_NS_PER_S);
+    wr_lane_set_spooling(lane, false, now_ns);
+    log_error(lane, full ? WEIR_LOG_WARNING : WEIR_LOG_ERROR, "spool", message, now_ns);
+}
+
+static void apply_lost(struct wr_lane *lane, enum weir_drop why, const struct wr_spool_count *lost)
+{
+    wr_lane_ledger_lose(&lane->ledger, why, lost);
+    lane->spool_state.spooling_logged &= lane->ledger.spooled.samples > 0;
+    wr_condition_wake(&lane->progress);
+}
+
+static void log_damage(struct wr_lane *lane, uint64_t samples, bool kept)
+{
+    wr_losses_state(lane, WEIR_DROPPED_CORRUPT, samples);
+    if (samples)
+        wr_lane_log(lane, WEIR_LOG_ERROR, "%" PRIu64 " spooled values are damaged and lost%s", samples,
+                    kept ? "; the damaged file is kept as .bad" : "");
+    else if (kept)
+        wr_lane_log(lane, WEIR_LOG_WARNING, "a damaged file of the spool is kept as .bad");
+}
+
+static void apply_found(struct wr_lane *lane, const struct wr_spool_found *found, int64_t now_ns)
+{
+    uint64_t values = found->samples + found->extra;
+    wr_lane_ledger_found(&lane->ledger, found->samples, found->extra);
+    lane->spool_state.search_at_ns = found->more ? now_ns : now_ns + SEARCH_AGAIN_S * WR_NS_PER_S;
+    if (found->samples)
+        wr_lane_log(lane, WEIR_LOG_INFO, "%" PRIu64 " values of earlier processes found in %s", values,
+                    lane->spool_state.place);
+}
+
+static void apply_not_found(struct wr_lane *lane, const char *message, int64_t now_ns)
+{
+    lane->spool_state.search_at_ns = now_ns + SEARCH_AGAIN_S * WR_NS_PER_S;
+    log_error(lane, WEIR_LOG_ERROR, "look for spooled values", message, now_ns);
+}
+
+static void apply_not_fetched(struct wr_lane *lane, const char *message, int64_t now_ns)
+{
+    wr_delivery_delay(&lane->delivery, now_ns + TRY_AGAIN_S * WR_NS_PER_S);
+    log_error(lane, WEIR_LOG_ERROR, "read what was spooled", message, now_ns);
+}
+
+/* ---- Operations ------------------------------------------------------------------------------ */
 
 void wr_spool_io_move(struct wr_lane *lane)
 {
@@ -78,14 +167,14 @@ void wr_spool_io_move(struct wr_lane *lane)
     finish(&operation);
     int64_t now_ns = wr_clock_monotonic_ns();
     if (dropped.samples)
-        wr_spool_policy_lost(lane, WEIR_DROPPED_FULL, &dropped);
+        apply_lost(lane, WEIR_DROPPED_FULL, &dropped);
     if (!lane->ledger.moving
              .segment) /* it took too long: they were counted as dropped, even if they are on disk */
         return;
     if (result == WR_SPOOL_OK)
-        wr_spool_policy_moved(lane, now_ns);
+        apply_moved(lane, now_ns);
     else
-        wr_spool_policy_failed(lane, result == WR_SPOOL_FULL, error.text, now_ns);
+        apply_failed(lane, result == WR_SPOOL_FULL, error.text, now_ns);
 }
 
 void wr_spool_io_search(struct wr_lane *lane)
@@ -97,9 +186,9 @@ void wr_spool_io_search(struct wr_lane *lane)
     finish(&operation);
     int64_t now_ns = wr_clock_monotonic_ns();
     if (searched)
-        wr_spool_policy_found(lane, &found, now_ns);
+        apply_found(lane, &found, now_ns);
     else
-        wr_spool_policy_not_found(lane, error.code ? error.text : "out of memory", now_ns);
+        apply_not_found(lane, error.code ? error.text : "out of memory", now_ns);
     if (found.other_version)
         wr_lane_log(
             lane, WEIR_LOG_ERROR,
@@ -107,7 +196,7 @@ void wr_spool_io_search(struct wr_lane *lane)
             "left as they are",
             lane->spool_state.place ? lane->spool_state.place : "the spool", found.other_version,
             WR_SPOOL_BLOCK_VERSION);
-    wr_spool_policy_log_damage(lane, 0, found.kept_bad);
+    log_damage(lane, 0, found.kept_bad);
 }
 
 /* None of the samples that should be on disk can be read. */
@@ -115,8 +204,8 @@ static void drop_lost(struct wr_lane *lane)
 {
     const struct wr_spooled *spooled = &lane->ledger.spooled;
     const struct wr_spool_count lost = {spooled->samples, spooled->own, spooled->extra};
-    wr_spool_policy_log_damage(lane, lost.samples + lost.extra, false);
-    wr_spool_policy_lost(lane, WEIR_DROPPED_CORRUPT, &lost);
+    log_damage(lane, lost.samples + lost.extra, false);
+    apply_lost(lane, WEIR_DROPPED_CORRUPT, &lost);
 }
 
 void wr_spool_io_settle(struct wr_lane *lane)
@@ -131,7 +220,7 @@ void wr_spool_io_settle(struct wr_lane *lane)
     begin(&operation, lane);
     bool kept = wr_spool_settle(operation.spool, settled, extra);
     finish(&operation);
-    wr_spool_policy_log_damage(lane, 0, kept);
+    log_damage(lane, 0, kept);
 }
 
 void wr_spool_io_fetch(struct wr_lane *lane)
@@ -151,13 +240,12 @@ void wr_spool_io_fetch(struct wr_lane *lane)
         result = wr_spool_fetch(operation.spool, &want, &batch, &error);
     finish(&operation);
     if (batch.lost.samples)
-        wr_spool_policy_lost(lane, WEIR_DROPPED_CORRUPT, &batch.lost);
-    wr_spool_policy_log_damage(lane, batch.lost.samples, batch.kept_bad);
+        apply_lost(lane, WEIR_DROPPED_CORRUPT, &batch.lost);
+    log_damage(lane, batch.lost.samples, batch.kept_bad);
     if (batch.range.segment)
         wr_lane_ledger_fetched(&lane->ledger, &(struct wr_fetched){batch.range, batch.own, batch.labels});
     else if (result != WR_SPOOL_OK)
-        wr_spool_policy_not_fetched(lane, operation.spool ? error.text : "out of memory",
-                                    wr_clock_monotonic_ns());
+        apply_not_fetched(lane, operation.spool ? error.text : "out of memory", wr_clock_monotonic_ns());
     else
         drop_lost(lane);
 }

@@ -1,6 +1,7 @@
-/* spool_io: moves samples of a lane to disk and back, as spool_policy.h decides. Caller holds the lane lock;
- * each function releases it while it uses the disk, and returns with it held. Used by one thread at a time: the
- * lane's worker; while that is inside the handler, the spooler; or at the end the thread that shuts down. */
+/* spool_io: moves samples of a lane to disk and back, as spool_policy.h decides, and applies the results.
+ * Caller holds the lane lock; each function releases it while it uses the disk, and returns with it held. Used
+ * by one thread at a time: the lane's worker; while that is inside the handler, the spooler; or at the end the
+ * thread that shuts down. */
 #ifndef WR_SPOOL_IO_H
 #define WR_SPOOL_IO_H
 

@@ -9,13 +9,11 @@ enum {
     STEPS_IN_LIMIT = 64,
     SMALLEST_STEP = 4 * 1024,
     LARGEST_STEP = 256 * 1024,
-    LOG_AGAIN_S = 60,
-    TRY_AGAIN_S = 1,
-    SEARCH_AGAIN_S = 60,
     BUSY_MS = 50,
 };
 
-uint64_t wr_spool_policy_step_bytes(uint64_t limit)
+/* How many bytes of samples are moved at a time. */
+static uint64_t step_bytes(uint64_t limit)
 {
     uint64_t bytes = limit / STEPS_IN_LIMIT;
     return bytes < SMALLEST_STEP ? SMALLEST_STEP : bytes > LARGEST_STEP ? LARGEST_STEP : bytes;
@@ -111,15 +109,29 @@ int64_t wr_spool_policy_time(struct wr_lane *lane, int64_t now_ns)
 
 static void take(struct wr_lane *lane, bool also_in_handler)
 {
-    wr_lane_ledger_move(&lane->ledger, also_in_handler, wr_spool_policy_step_bytes(lane->settings.spool_limit));
+    wr_lane_ledger_move(&lane->ledger, also_in_handler, step_bytes(lane->settings.spool_limit));
 }
 
 bool wr_spool_policy_prepare(struct wr_lane *lane, int64_t now_ns)
 {
-    if (wr_spool_policy_time(lane, now_ns) > now_ns)
-        return false;
-    take(lane, false);
-    return true;
+    bool is_due = wr_spool_policy_time(lane, now_ns) <= now_ns;
+    if (is_due)
+        take(lane, false);
+    else
+        lane->spool_state.handler_turn = false; /* it gets it now */
+    return is_due;
+}
+
+bool wr_spool_policy_prepare_meanwhile(struct wr_lane *lane, int64_t now_ns, int64_t *until_ns)
+{
+    struct wr_spool_state *spool_state = &lane->spool_state;
+    spool_state->handler_turn = false;
+    if (wr_spool_policy_prepare(lane, now_ns))
+        return true;
+    *until_ns = wr_spool_policy_time(lane, now_ns);
+    if (lane->stopping && now_ns < spool_state->save_at_ns && spool_state->save_at_ns < *until_ns)
+        *until_ns = spool_state->save_at_ns;
+    return false;
 }
 
 bool wr_spool_policy_prepare_last(struct wr_lane *lane, int64_t now_ns)
@@ -150,96 +162,6 @@ bool wr_spool_policy_must_fetch(const struct wr_lane *lane)
 }
 
 /* ---- Results --------------------------------------------------------------------------------- */
-
-void wr_spool_policy_update(struct wr_lane *lane, const struct wr_spool_policy_disk *state)
-{
-    struct wr_spool_state *spool_state = &lane->spool_state;
-    if (state->bytes < spool_state->bytes)
-        spool_state->put_at_ns = 0; /* there is room again */
-    spool_state->bytes = state->bytes;
-    wr_lane_ledger_set_spooled_front(&lane->ledger, state->front);
-}
-
-static void log_spooling(struct wr_lane *lane, int64_t now_ns)
-{
-    struct wr_spool_state *spool_state = &lane->spool_state;
-    if (spool_state->spooling_logged || now_ns < spool_state->spooling_log_ns ||
-        wr_spool_policy_must_save(lane, now_ns))
-        return;
-    wr_lane_log(lane, WEIR_LOG_WARNING, "spooling to %s", spool_state->place);
-    spool_state->spooling_logged = true;
-    spool_state->spooling_log_ns = now_ns + LOG_AGAIN_S * WR_NS_PER_S;
-}
-
-void wr_spool_policy_moved(struct wr_lane *lane, int64_t now_ns)
-{
-    struct wr_spool_state *spool_state = &lane->spool_state;
-    spool_state->trouble[0] = '\0';
-    wr_lane_ledger_moved(&lane->ledger);
-    wr_lane_set_spooling(lane, true, now_ns);
-    log_spooling(lane, now_ns);
-    wr_lane_made_progress(lane, now_ns);
-}
-
-/* At most once a minute. */
-static void log_error(struct wr_lane *lane, int level, const char *doing, const char *message, int64_t now_ns)
-{
-    char backlog[80];
-    if (now_ns < lane->spool_state.error_log_ns)
-        return;
-    lane->spool_state.error_log_ns = now_ns + LOG_AGAIN_S * WR_NS_PER_S;
-    wr_spool_policy_describe(lane, backlog, sizeof backlog);
-    wr_lane_log(lane, level, "cannot %s: %s; %s", doing, message, backlog);
-}
-
-void wr_spool_policy_failed(struct wr_lane *lane, bool full, const char *message, int64_t now_ns)
-{
-    wr_lane_ledger_not_moved(&lane->ledger);
-    lane->spool_state.spilling = false;
-    snprintf(lane->spool_state.trouble, sizeof lane->spool_state.trouble, "%s", message);
-    lane->spool_state.put_at_ns = now_ns + TRY_AGAIN_S * WR_NS_PER_S;
-    wr_lane_set_spooling(lane, false, now_ns);
-    log_error(lane, full ? WEIR_LOG_WARNING : WEIR_LOG_ERROR, "spool", message, now_ns);
-}
-
-void wr_spool_policy_lost(struct wr_lane *lane, enum weir_drop why, const struct wr_spool_count *lost)
-{
-    wr_lane_ledger_lose(&lane->ledger, why, lost);
-    lane->spool_state.spooling_logged &= lane->ledger.spooled.samples > 0;
-    wr_condition_wake(&lane->progress);
-}
-
-void wr_spool_policy_log_damage(struct wr_lane *lane, uint64_t samples, bool kept)
-{
-    wr_losses_state(lane, WEIR_DROPPED_CORRUPT, samples);
-    if (samples)
-        wr_lane_log(lane, WEIR_LOG_ERROR, "%" PRIu64 " spooled values are damaged and lost%s", samples,
-                    kept ? "; the damaged file is kept as .bad" : "");
-    else if (kept)
-        wr_lane_log(lane, WEIR_LOG_WARNING, "a damaged file of the spool is kept as .bad");
-}
-
-void wr_spool_policy_found(struct wr_lane *lane, const struct wr_spool_found *found, int64_t now_ns)
-{
-    uint64_t values = found->samples + found->extra;
-    wr_lane_ledger_found(&lane->ledger, found->samples, found->extra);
-    lane->spool_state.search_at_ns = found->more ? now_ns : now_ns + SEARCH_AGAIN_S * WR_NS_PER_S;
-    if (found->samples)
-        wr_lane_log(lane, WEIR_LOG_INFO, "%" PRIu64 " values of earlier processes found in %s", values,
-                    lane->spool_state.place);
-}
-
-void wr_spool_policy_not_found(struct wr_lane *lane, const char *message, int64_t now_ns)
-{
-    lane->spool_state.search_at_ns = now_ns + SEARCH_AGAIN_S * WR_NS_PER_S;
-    log_error(lane, WEIR_LOG_ERROR, "look for spooled values", message, now_ns);
-}
-
-void wr_spool_policy_not_fetched(struct wr_lane *lane, const char *message, int64_t now_ns)
-{
-    wr_delivery_delay(&lane->delivery, now_ns + TRY_AGAIN_S * WR_NS_PER_S);
-    log_error(lane, WEIR_LOG_ERROR, "read what was spooled", message, now_ns);
-}
 
 static void log_empty(struct wr_lane *lane)
 {

@@ -1,5 +1,5 @@
-/* spool_policy: decides which samples of a lane go to its spool and when, and applies the results. Caller holds
- * the lane lock. No I/O is done here: see spool_io.h.
+/* spool_policy: decides which samples of a lane go to its spool and when. Caller holds the lane lock. No I/O is
+ * done here: see spool_io.h.
  *
  * Samples go to disk when the queue is half full and the handler does not take them: it fails or is stalled, or
  * older ones are on disk already, or they would be dropped. Also when a handler that fails is flushed, and when
@@ -13,16 +13,15 @@
 #include <stdint.h>
 
 #include "lane/lane_internal.h"
-#include "spool/spool.h"
-
-/* How many bytes of samples are moved at a time, for a spool_limit. */
-uint64_t wr_spool_policy_step_bytes(uint64_t limit);
 
 /* When samples are to be moved; WR_NEVER: not in this state. */
 int64_t wr_spool_policy_time(struct wr_lane *lane, int64_t now_ns);
 
 /* Prepares ledger.moving. Returns false if nothing is to be moved now. */
 bool wr_spool_policy_prepare(struct wr_lane *lane, int64_t now_ns);
+
+/* The same while the handler is being called, which is its turn. Otherwise *until_ns is when to try again. */
+bool wr_spool_policy_prepare_meanwhile(struct wr_lane *lane, int64_t now_ns, int64_t *until_ns);
 
 /* The same at the end, by another thread than the worker: everything is moved, even the batch that the handler
  * is working on. */
@@ -41,40 +40,8 @@ int64_t wr_spool_policy_search_time(const struct wr_lane *lane);
 /* Whether the next batch is on disk only. */
 bool wr_spool_policy_must_fetch(const struct wr_lane *lane);
 
-/* ---- Results --------------------------------------------------------------------------------- */
-
-/* State of the disk after an operation. */
-struct wr_spool_policy_disk {
-    uint64_t bytes;
-    uint64_t front; /* no own sample on disk has a position before it */
-};
-
-/* Called after each operation, before the functions below. */
-void wr_spool_policy_update(struct wr_lane *lane, const struct wr_spool_policy_disk *state);
-
-/* ledger.moving is on disk. */
-void wr_spool_policy_moved(struct wr_lane *lane, int64_t now_ns);
-
-/* It is not. full: the spool has reached its limit. */
-void wr_spool_policy_failed(struct wr_lane *lane, bool full, const char *message, int64_t now_ns);
-
-/* Samples on disk are dropped. */
-void wr_spool_policy_lost(struct wr_lane *lane, enum weir_drop why, const struct wr_spool_count *lost);
-
-/* Logs that samples on disk were damaged. kept: the file was renamed to .bad. */
-void wr_spool_policy_log_damage(struct wr_lane *lane, uint64_t samples, bool kept);
-
-/* Samples of earlier processes were adopted. */
-void wr_spool_policy_found(struct wr_lane *lane, const struct wr_spool_found *found, int64_t now_ns);
-
-/* They could not be read now. */
-void wr_spool_policy_not_fetched(struct wr_lane *lane, const char *message, int64_t now_ns);
-
 /* Samples read from disk are settled, in the ledger. extra: see wr_segment_extra. */
 void wr_spool_policy_settled(struct wr_lane *lane, uint32_t samples, uint64_t extra, int64_t now_ns);
-
-/* The search for them has failed. */
-void wr_spool_policy_not_found(struct wr_lane *lane, const char *message, int64_t now_ns);
 
 /* "1024 queued, 5000 spooled", for messages. */
 void wr_spool_policy_describe(const struct wr_lane *lane, char *text, size_t size);

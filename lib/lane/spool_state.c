@@ -1,5 +1,6 @@
 #include "lane/spool_state.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "os/pages.h"
@@ -17,10 +18,11 @@ bool wr_spool_state_set_place(struct wr_spool_state *spool_state, const char *pl
     return !place || spool_state->place;
 }
 
-void wr_spool_state_fini(struct wr_spool_state *spool_state)
+void wr_spool_state_delay(struct wr_spool_state *spool_state, const char *message, int64_t until_ns)
 {
-    wr_pages_put(spool_state->place);
-    spool_state->place = NULL;
+    spool_state->spilling = false;
+    spool_state->put_at_ns = until_ns;
+    snprintf(spool_state->trouble, sizeof spool_state->trouble, "%s", message);
 }
 
 void wr_spool_state_plan(struct wr_spool_state *spool_state, int64_t now_ns, int64_t deadline_ns)

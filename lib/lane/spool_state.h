@@ -39,7 +39,8 @@ struct wr_spool_state {
 /* place: NULL: no spool; copied. Returns false if out of memory; there is no spool then. */
 bool wr_spool_state_set_place(struct wr_spool_state *spool_state, const char *place);
 
-void wr_spool_state_fini(struct wr_spool_state *spool_state);
+/* Nothing could be written, for the reason of a message: no attempt is made before until_ns. */
+void wr_spool_state_delay(struct wr_spool_state *spool_state, const char *message, int64_t until_ns);
 
 /* The lane has to stop by a deadline: reserves a part of the time for moving what is left. */
 void wr_spool_state_plan(struct wr_spool_state *spool_state, int64_t now_ns, int64_t deadline_ns);
