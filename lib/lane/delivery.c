@@ -5,11 +5,6 @@
 
 /* ---- The connection -------------------------------------------------------------------------- */
 
-void wr_delivery_opened(struct wr_delivery *delivery)
-{
-    delivery->connection = WR_DELIVERY_OPEN;
-}
-
 void wr_delivery_closed(struct wr_delivery *delivery)
 {
     delivery->connection = WR_DELIVERY_CLOSED;

@@ -62,7 +62,11 @@ static inline const char *wr_delivery_why_failing(const struct wr_delivery *deli
 
 /* ---- The connection -------------------------------------------------------------------------- */
 
-void wr_delivery_opened(struct wr_delivery *delivery);
+static inline void wr_delivery_opened(struct wr_delivery *delivery)
+{
+    delivery->connection = WR_DELIVERY_OPEN;
+}
+
 void wr_delivery_closed(struct wr_delivery *delivery);
 
 /* Has it closed, if it is open. */

@@ -34,7 +34,7 @@ bool wr_lane_now_claim(struct wr_lane *lane, uint64_t count, int64_t now_ns, str
         is_wanted(lane, now_ns) || has_spool(lane) || !wr_lane_next_load(lane, now_ns))
         return false;
     lane->ledger.flight.in_handler = true;
-    wr_lane_thread_call_now(&lane->worker, now_ns);
+    wr_lane_thread_enter_now(&lane->worker, now_ns);
     *now = (struct wr_lane_now){
         .lane = lane,
         .call = {.kind = WR_LANE_CALL_EMIT,
@@ -67,7 +67,7 @@ void wr_lane_now_finish(const struct wr_lane_now *now, weir_outcome *outcome,
 {
     struct wr_lane *lane = now->lane;
     wr_lock_enter(&lane->lock);
-    bool was_woken = wr_lane_thread_return_now(&lane->worker);
+    bool was_woken = wr_lane_thread_leave_now(&lane->worker);
     wr_condition_wake(&lane->progress);
     settle(lane, outcome, omissions);
     if (was_woken || lane->messages.count || lane->ledger.flight.range.segment ||

@@ -75,16 +75,22 @@ void wr_lane_thread_sleep(struct wr_lane *lane, int64_t until_ns)
     worker->state = wr_lane_thread_is_now(worker) ? WR_THREAD_NOW_WOKEN : WR_THREAD_AWAKE;
 }
 
-void wr_lane_thread_call(struct wr_lane *lane)
+void wr_lane_thread_enter(struct wr_lane *lane)
 {
+    wr_lane_thread_park_if_abandoned(lane);
     lane->worker.state = WR_THREAD_CALLING;
     lane->worker.busy_since_ns = wr_clock_monotonic_ns();
     if (wr_lane_is_half_full(lane))
         wr_condition_wake(&lane->spooler.work);
+    wr_lane_unlock(lane);
 }
 
-void wr_lane_thread_return(struct wr_lane *lane)
+void wr_lane_thread_leave(struct wr_lane *lane, const char *breach)
 {
+    wr_lock_enter(&lane->lock);
+    wr_lane_thread_park_if_abandoned(lane);
+    if (breach)
+        lane->delivery.breach = breach;
     lane->worker.state = WR_THREAD_AWAKE;
     lane->worker.busy_since_ns = 0;
     wr_condition_wake(&lane->progress);

@@ -92,9 +92,10 @@ void wr_lane_thread_wake_all(struct wr_lane *lane);
 /* Waits for something to do, until until_ns. */
 void wr_lane_thread_sleep(struct wr_lane *lane, int64_t until_ns);
 
-/* It enters plugin code, and has left it. */
-void wr_lane_thread_call(struct wr_lane *lane);
-void wr_lane_thread_return(struct wr_lane *lane);
+/* It enters plugin code: releases the lock. It has left it: takes the lock. breach: process state that the
+ * handler changed; NULL: none. */
+void wr_lane_thread_enter(struct wr_lane *lane);
+void wr_lane_thread_leave(struct wr_lane *lane, const char *breach);
 
 /* Inside plugin code it begins to wait where a fork may happen, and has ended that. No effect on a caller,
  * which must not wait. */
@@ -102,14 +103,14 @@ void wr_lane_thread_begin_wait(struct wr_lane *lane);
 void wr_lane_thread_end_wait(struct wr_lane_thread *worker);
 
 /* A caller enters plugin code while the worker is ASLEEP. */
-static inline void wr_lane_thread_call_now(struct wr_lane_thread *worker, int64_t now_ns)
+static inline void wr_lane_thread_enter_now(struct wr_lane_thread *worker, int64_t now_ns)
 {
     worker->state = WR_THREAD_NOW;
     worker->busy_since_ns = now_ns;
 }
 
 /* It has left it. Returns whether the worker has to be woken. */
-static inline bool wr_lane_thread_return_now(struct wr_lane_thread *worker)
+static inline bool wr_lane_thread_leave_now(struct wr_lane_thread *worker)
 {
     bool was_woken = worker->state == WR_THREAD_NOW_WOKEN;
     worker->state = was_woken ? WR_THREAD_AWAKE : WR_THREAD_ASLEEP;

@@ -37,26 +37,6 @@ const struct wr_worker_env *wr_lane_worker_env(const struct wr_lane *lane)
     return lane->worker_env;
 }
 
-/* ---- Entering and leaving plugin code -------------------------------------------------------- */
-
-/* Releases the lane lock. */
-static void enter_callback(struct wr_lane *lane)
-{
-    wr_lane_thread_park_if_abandoned(lane);
-    wr_lane_thread_call(lane);
-    wr_lane_unlock(lane);
-}
-
-/* Takes the lane lock. */
-static void leave_callback(struct wr_lane *lane, const char *breach)
-{
-    wr_lock_enter(&lane->lock);
-    wr_lane_thread_park_if_abandoned(lane);
-    if (breach)
-        lane->delivery.breach = breach;
-    wr_lane_thread_return(lane);
-}
-
 /* ---- The next call --------------------------------------------------------------------------- */
 
 static void use_spool(struct wr_lane *lane, void (*operate)(struct wr_lane *lane))
@@ -135,7 +115,7 @@ void wr_lane_worker_next(struct wr_lane *lane, struct wr_lane_call *call)
     wr_lane_thread_await_start(lane, &lane->worker);
     while (!take_step(lane, call))
         log_messages(lane);
-    enter_callback(lane);
+    wr_lane_thread_enter(lane);
 }
 
 /* ---- Its outcome ----------------------------------------------------------------------------- */
@@ -163,7 +143,7 @@ static void wait_for_disk(struct wr_lane *lane)
 void wr_lane_worker_finish(struct wr_lane *lane, const struct wr_lane_call *call, weir_outcome *outcome,
                            const struct wr_lane_omissions *omissions, const char *breach)
 {
-    leave_callback(lane, breach);
+    wr_lane_thread_leave(lane, breach);
     if (outcome && outcome->code == WEIR_OUTCOME_FAILED)
         wait_for_disk(lane);
     int64_t now_ns = wr_clock_monotonic_ns();
@@ -182,7 +162,7 @@ void wr_lane_worker_finish(struct wr_lane *lane, const struct wr_lane_call *call
 /* The successor takes over even if the lane is to end: samples may have been offered for it meanwhile. */
 struct wr_instance *wr_lane_worker_replace(struct wr_lane *lane, const char *breach)
 {
-    leave_callback(lane, breach);
+    wr_lane_thread_leave(lane, breach);
     if (lane->successor.instance) {
         wr_lane_take_successor(lane);
     } else {
