@@ -508,7 +508,7 @@ void wr_lane_request_reload(struct wr_lane *lane)
     wr_lock_enter(&lane->lock);
     lane->reload_wanted = true;
     if (wr_delivery_revive(&lane->delivery))
-        lane->ledger.waiters.error = 0;
+        wr_lane_fail_waiters(lane, 0);
     wr_condition_wake(&lane->worker.work);
     wr_lane_unlock(lane);
 }

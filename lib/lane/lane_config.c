@@ -20,7 +20,7 @@ void wr_lane_take_successor(struct wr_lane *lane)
     lane->successor = (struct wr_lane_handler){0};
     const struct wr_lane_handler *handler = &lane->handler;
     lane->end_reason = WR_LANE_LIVES;
-    lane->ledger.waiters.error = 0;
+    wr_lane_fail_waiters(lane, 0);
     wr_delivery_replace(&lane->delivery, handler->breach);
     if (!wr_spool_state_set_place(&lane->spool_state, handler->spool))
         wr_lane_log(lane, WEIR_LOG_ERROR, "out of memory for the spool; values are not spooled");
@@ -55,7 +55,7 @@ static bool replace_handler(struct wr_lane *lane, const struct wr_lane_handler *
 {
     discard(discarded, &lane->successor);
     lane->successor = *handler;
-    lane->ledger.waiters.error = 0; /* calls wait for this one */
+    wr_lane_fail_waiters(lane, 0); /* calls wait for this one */
     if (wr_lane_thread_runs(&lane->worker)) {
         lane->end_reason = WR_LANE_LIVES;
         wr_condition_wake(&lane->worker.work);

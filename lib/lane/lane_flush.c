@@ -20,7 +20,7 @@ uint64_t wr_lane_flush_request(struct wr_lane *lane, int64_t deadline_ns)
         lane->flush_wanted = position;
     wr_delivery_hurry(&lane->delivery);
     if (lane->delivery.health != WR_DELIVERY_GIVEN_UP || lane->successor.instance)
-        lane->ledger.waiters.error = 0; /* there will be another attempt */
+        wr_lane_fail_waiters(lane, 0); /* there will be another attempt */
     wr_condition_wake(&lane->worker.work);
     wr_lane_unlock_from_program(lane, &signals);
     return position;

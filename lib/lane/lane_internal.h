@@ -56,7 +56,10 @@ struct wr_lane {
     struct wr_lane_handler successor; /* replaces the handler once that is closed; instance NULL: none */
     struct wr_label_set *labels;      /* of the configuration; NULL: none */
     struct wr_delivery delivery;
-    int end_reason; /* enum weir_drop: why all further samples are dropped; WR_LANE_LIVES: they are not */
+    /* enum weir_drop: why all further samples are dropped; WR_LANE_LIVES: they are not. Independent of
+     * `stopping`: only a lane that stops ends its worker, and one that has ended otherwise may get another
+     * handler. */
+    int end_reason;
     const _Atomic bool *journaled; /* whether what is queued outlives the process; NULL: it does not */
     int64_t reminder_ns;           /* that the handler still fails is not logged before this */
     int64_t refusal_reminder_ns;   /* rejected samples are not logged before this */

@@ -206,8 +206,6 @@ static void drop_extra_if_empty(struct wr_lane_ledger *ledger)
 static void settle_spooled(struct wr_lane_ledger *ledger, uint32_t samples, uint64_t extra, uint64_t next)
 {
     struct wr_spooled *spooled = &ledger->spooled;
-    if (!samples)
-        return;
     spooled->samples -= samples;
     spooled->extra -= extra;
     if (ledger->fetched.own) {

@@ -29,7 +29,7 @@ void wr_lane_stop_request(struct wr_lane *lane, enum weir_drop reason, int64_t d
     lane->stop_deadline_ns = deadline_ns;
     wr_spool_state_plan(&lane->spool_state, wr_clock_monotonic_ns(), deadline_ns);
     wr_delivery_stop(&lane->delivery);
-    lane->ledger.waiters.error = 0; /* the handler gets one more attempt */
+    wr_lane_fail_waiters(lane, 0); /* the handler gets one more attempt */
     if (!wr_lane_thread_runs(&lane->worker) && lane->end_reason == WR_LANE_LIVES && !saves_later(lane))
         wr_lane_declare_end(lane);
     wr_lane_thread_wake_all(lane);

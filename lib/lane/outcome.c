@@ -239,6 +239,8 @@ static void check(struct wr_lane *lane, weir_outcome *outcome)
 static void settle(struct wr_lane *lane, uint32_t done, uint32_t rejected, uint32_t omitted, int error,
                    int64_t now_ns)
 {
+    if (!done)
+        return;
     if (omitted > done - rejected)
         omitted = done - rejected;
     uint64_t values = wr_lane_ledger_settle(&lane->ledger, done, rejected, omitted);

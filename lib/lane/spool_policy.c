@@ -175,8 +175,6 @@ static void log_empty(struct wr_lane *lane)
 void wr_spool_policy_settled(struct wr_lane *lane, uint32_t samples, uint64_t extra, int64_t now_ns)
 {
     struct wr_spool_state *spool_state = &lane->spool_state;
-    if (!samples)
-        return;
     spool_state->replayed += samples + extra;
     spool_state->settled += samples;
     spool_state->settled_extra += extra;
