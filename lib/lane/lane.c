@@ -186,9 +186,11 @@ static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int
         .slot = offer->slot,
         .bytes = wr_segment_bytes(offer->segment, offer->first, offer->count),
         .extra = wr_segment_extra(offer->segment, offer->first, offer->count),
+        .position = lane->ledger.position,
+        .id = lane->ledger.next_id,
         .since_ns = now_ns,
     };
-    wr_lane_ledger_offer(&lane->ledger, &range);
+    wr_lane_ledger_offer(&lane->ledger, offer->count);
     int ending = wr_lane_ending(lane);
     if (ending != WR_LANE_LIVES) {
         wr_lane_ledger_discard(&lane->ledger, &range, (enum weir_drop)ending);

@@ -106,18 +106,16 @@ uint64_t wr_lane_ledger_done(const struct wr_lane_ledger *ledger);
 
 /* ---- What comes ------------------------------------------------------------------------------ */
 
-/* Counts new samples, and gives the range its position and identity. The caller queues, drops or discards them
- * next. */
-static inline void wr_lane_ledger_offer(struct wr_lane_ledger *ledger, struct wr_range *range)
+/* Counts new samples; the first of them has the position and identity that were next before. The caller queues,
+ * drops or discards them then. */
+static inline void wr_lane_ledger_offer(struct wr_lane_ledger *ledger, uint32_t count)
 {
-    range->position = ledger->position;
-    range->id = ledger->next_id;
-    ledger->offered += range->count;
-    ledger->position += range->count;
-    ledger->next_id.sequence += range->count;
+    ledger->offered += count;
+    ledger->position += count;
+    ledger->next_id.sequence += count;
 }
 
-/* The same of the summaries of the open interval, which are all of a segment. */
+/* The same of the summaries of the open interval, which are all of a segment; gives the range both. */
 void wr_lane_ledger_offer_sums(struct wr_lane_ledger *ledger, struct wr_range *range);
 
 /* Queues a range; drops it if out of memory for the queue's list. */
