@@ -401,7 +401,7 @@ uint64_t wr_drain_cells(struct wr_drain *drain, struct wr_cells *cells)
 
 uint64_t wr_drain_cell(struct wr_drain *drain, struct wr_cells *cells, uint32_t series)
 {
-    struct wr_cell *cell = wr_cells_place(cells, series);
+    struct wr_cell *cell = wr_cells_find(cells, series);
     return cell ? take_cell(drain, cells, cell, series) : 0;
 }
 

@@ -23,18 +23,23 @@ static void *map(size_t size)
 
 static bool make_chunk(struct wr_cells *cells, unsigned chunk)
 {
-    struct wr_cell *made = map(((size_t)WR_CELLS_FIRST_CHUNK << chunk) * sizeof(struct wr_cell));
-    atomic_store_explicit(&cells->chunks[chunk], made, memory_order_relaxed);
-    return made;
+    cells->chunks[chunk] = map(((size_t)WR_CELLS_FIRST_CHUNK << chunk) * sizeof(struct wr_cell));
+    /* relaxed: it is zeros, and what is stored there is read by loads that acquire */
+    atomic_store_explicit(&cells->shown[chunk], cells->chunks[chunk], memory_order_relaxed);
+    return cells->chunks[chunk];
+}
+
+static unsigned chunk_of(uint32_t series)
+{
+    return 31u - (unsigned)__builtin_clz(series / WR_CELLS_FIRST_CHUNK + 1);
 }
 
 bool wr_cells_open(struct wr_cells *cells, uint32_t series)
 {
-    unsigned chunk = 31u - (unsigned)__builtin_clz(series / WR_CELLS_FIRST_CHUNK + 1);
-    struct wr_cell *cell = wr_cells_place(cells, series);
-    if (!cell && (chunk >= WR_CELLS_CHUNKS || !make_chunk(cells, chunk)))
+    unsigned chunk = chunk_of(series);
+    if (chunk >= WR_CELLS_CHUNKS || (!cells->chunks[chunk] && !make_chunk(cells, chunk)))
         return false;
-    cell = wr_cells_place(cells, series);
+    struct wr_cell *cell = wr_cells_place(cells, series);
     if (cell->is_open)
         return true;
     cell->series = series;
@@ -100,6 +105,14 @@ bool wr_cells_open_buckets(struct wr_cells *cells, uint32_t series, const weir_s
 }
 
 /* ---- Reading ---------------------------------------------------------------------------------- */
+
+struct wr_cell *wr_cells_find(const struct wr_cells *cells, uint32_t series)
+{
+    unsigned chunk = chunk_of(series);
+    struct wr_cell *first =
+        chunk < WR_CELLS_CHUNKS ? atomic_load_explicit(&cells->shown[chunk], memory_order_relaxed) : NULL;
+    return first ? &first[series - ((1u << chunk) - 1) * WR_CELLS_FIRST_CHUNK] : NULL;
+}
 
 struct wr_cell_taken wr_cell_take(struct wr_cells *cells, struct wr_cell *cell)
 {

@@ -74,27 +74,25 @@ struct wr_cell {
 
 /* Of one thread. All zeros: none. */
 struct wr_cells {
-    _Atomic uint64_t values;         /* of all cells */
-    _Atomic(struct wr_cell *) first; /* those that are open, the latest first */
-    uint64_t taken;                  /* under the round lock: of the values */
-    /* chunk n holds WR_CELLS_FIRST_CHUNK << n of them, by series */
-    _Atomic(struct wr_cell *) chunks[WR_CELLS_CHUNKS];
-    char *room; /* for buckets */
+    _Atomic uint64_t values;                 /* of all cells */
+    _Atomic(struct wr_cell *) first;         /* those that are open, the latest first */
+    uint64_t taken;                          /* under the round lock: of the values */
+    struct wr_cell *chunks[WR_CELLS_CHUNKS]; /* chunk n holds WR_CELLS_FIRST_CHUNK << n of them, by series */
+    _Atomic(struct wr_cell *) shown[WR_CELLS_CHUNKS]; /* the same for the reader, see wr_cells_find */
+    char *room;                                       /* for buckets */
     size_t room_left;
 };
 
 /* [producer, in a call] Opens a series' cell, unless it is open. Returns false if out of memory. */
 bool wr_cells_open(struct wr_cells *cells, uint32_t series);
 
-/* [producer, or dispatcher's round] The place of a series' cell; NULL: its chunk was not made yet. */
-WR_ALWAYS_INLINE struct wr_cell *wr_cells_place(const struct wr_cells *cells, uint32_t series)
+/* [producer] The place of a series' cell; NULL: its chunk was not made yet. */
+static inline struct wr_cell *wr_cells_place(const struct wr_cells *cells, uint32_t series)
 {
-    /* relaxed: a chunk is zeros when its address is stored, and the round reads it by acquiring loads */
-    struct wr_cell *first = atomic_load_explicit(&cells->chunks[0], memory_order_relaxed);
     if (WR_LIKELY(series < WR_CELLS_FIRST_CHUNK)) /* the same in fewer steps */
-        return first ? &first[series] : NULL;
+        return cells->chunks[0] ? &cells->chunks[0][series] : NULL;
     unsigned chunk = 31u - (unsigned)__builtin_clz(series / WR_CELLS_FIRST_CHUNK + 1);
-    first = chunk < WR_CELLS_CHUNKS ? atomic_load_explicit(&cells->chunks[chunk], memory_order_relaxed) : NULL;
+    struct wr_cell *first = cells->chunks[chunk];
     return first ? &first[series - ((1u << chunk) - 1) * WR_CELLS_FIRST_CHUNK] : NULL;
 }
 
@@ -191,6 +189,10 @@ struct wr_cell_taken wr_cell_take(struct wr_cells *cells, struct wr_cell *cell);
 
 /* [dispatcher's round] Of a histogram. room: for WR_BUCKETS_MOST numbers, which the result refers to. */
 struct wr_cell_taken wr_cell_take_buckets(struct wr_cells *cells, struct wr_cell_buckets *from, uint64_t *room);
+
+/* [dispatcher's round] The cell of a series, or NULL. It may not be open yet. By a copy of the addresses: as
+ * atomics they would cost each call 15 instructions. */
+struct wr_cell *wr_cells_find(const struct wr_cells *cells, uint32_t series);
 
 /* [dispatcher's round] Whether there are values that were not taken. */
 static inline bool wr_cells_have_values(const struct wr_cells *cells)
