@@ -447,12 +447,9 @@ void wr_dispatcher_end_series(struct wr_dispatcher *dispatcher, const uint32_t *
     enum { FEW = 16 }; /* whose cells are found sooner than all are looked through */
     struct wr_drain *drain = &dispatcher->drain;
     int64_t next_ns;
-    uint64_t taken = 0;
-    run_round(dispatcher, &next_ns, true, count > FEW);
     for (size_t i = 0; drain->router && count <= FEW && i < count; i++)
-        taken += take_cells(dispatcher, series[i]);
-    if (taken)
-        wr_router_offer(drain->router, wr_clock_monotonic_ns());
+        take_cells(dispatcher, series[i]);
+    run_round(dispatcher, &next_ns, true, count > FEW);
     for (size_t i = 0; i < count; i++) {
         struct weir_metric *metric = wr_registry_series(drain->registry, series[i]);
         if (wr_registry_is_shared(metric))

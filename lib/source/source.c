@@ -213,9 +213,7 @@ static void set_state(struct wr_source *source, enum weir_source_state state)
 
 /* ---- Failures -------------------------------------------------------------------------------- */
 
-/* A source that is open works again once it adds something, or after this time. Its back-off ends later, with
- * retry_max: one that fails soon after each opening is tried, and logged, less and less often. */
-enum { WORKS_AFTER_NS = WR_NS_PER_S, REMINDER_S = 60 };
+enum { REMINDER_S = 60 };
 
 static void set_last_error(struct wr_source *source, const char *reason)
 {
@@ -347,13 +345,14 @@ static int run_open(struct wr_source *source, weir_outcome *outcome)
 {
     for (;;) {
         int64_t start_ns = wr_clock_monotonic_ns();
-        source->works_at_ns = start_ns + WORKS_AFTER_NS;
+        source->works_at_ns = start_ns + WR_SOURCE_WORKS_AFTER_NS;
         set_state(source, WEIR_SOURCE_RUNNING);
         int code = call(source, source->type->source.run, outcome);
         int64_t end_ns = wr_clock_monotonic_ns();
         bool has_ended = code == WEIR_OUTCOME_OK && !atomic_load(&source->stopping);
         if (has_ended || end_ns >= source->works_at_ns)
             wr_source_works(source);
+        source->works_at_ns = WR_NEVER;
         if (code == WEIR_OUTCOME_OK || end_ns - start_ns > source->options.retry_max_ns)
             wr_backoff_succeed(&source->backoff);
         if (has_ended) {

@@ -156,6 +156,10 @@ void wr_source_request_stop(struct wr_source *source);
 /* The program reloads: the next wait reports it, and a source that waits for its next attempt makes it now. */
 void wr_source_request_reload(struct wr_source *source);
 
+/* A source that runs works again once it adds something, or after this time. Its back-off ends later, with
+ * retry_max: one that fails soon after each opening is tried, and logged, less and less often. */
+#define WR_SOURCE_WORKS_AFTER_NS WR_NS_PER_S
+
 /* [source] It works: ends its failure, if there is one, which is logged. */
 void wr_source_works(struct wr_source *source);
 

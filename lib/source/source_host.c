@@ -522,7 +522,6 @@ static int finish_add(struct wr_source *source, const weir_record *record, int r
         atomic_fetch_add_explicit(&source->records, 1, memory_order_relaxed);
         /* release: pairs with the acquire in wr_source_read_stats, so that its line is counted by then */
         atomic_fetch_add_explicit(&source->added, record->count, memory_order_release);
-        wr_source_works(source);
         return WEIR_ADD_TAKEN;
     }
     const struct wr_error *last = wr_producers_error(&source->runtime->producers);
@@ -547,7 +546,12 @@ static int add_resolved(struct wr_source *source, const weir_record *record)
 int wr_source_host_add(struct wr_source *source, const weir_record *record)
 {
     int result = resolve(source, record);
-    return result == WEIR_ADD_TAKEN ? add_resolved(source, record) : result;
+    if (result != WEIR_ADD_TAKEN)
+        return result;
+    result = add_resolved(source, record);
+    if (result == WEIR_ADD_TAKEN)
+        wr_source_works(source);
+    return result;
 }
 
 int wr_source_host_add_count(struct wr_source *source, struct weir_metric *metric, uint64_t count)
@@ -621,9 +625,12 @@ static unsigned wait_to_connect(const weir_host *host, struct pollfd *fds, size_
 static int connect_to(const weir_host *host, const weir_connect *what, char *reason, size_t room)
 {
     struct wr_source *source = source_of(host);
-    bool was_full = source->is_full;
+    bool was_full = source->is_full, runs = source->works_at_ns != WR_NEVER;
     wr_connecting_wait *wait = source->refusal ? NULL : wait_to_connect; /* in create */
+    source->works_at_ns = WR_NEVER; /* nor does it work before it is connected */
     int fd = wr_connecting_connect(&source->connecting, host, wait, what, reason, room);
+    if (fd >= 0 && runs)
+        source->works_at_ns = wr_clock_monotonic_ns() + WR_SOURCE_WORKS_AFTER_NS;
     if (was_full && !source->is_full) {
         source->is_full = true;
         wr_wake_pair_wake(&source->wake);

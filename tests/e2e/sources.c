@@ -694,6 +694,11 @@ static bool is_waiting(void)
     return stats_of(0).state == WEIR_SOURCE_WAITING;
 }
 
+static bool is_closed_and_waits(void)
+{
+    return script->closed == 1 && stats_of(0).state == WEIR_SOURCE_WAITING;
+}
+
 static _Atomic bool is_there;
 
 static void open_if_there(const weir_host *host, const char *tag, weir_outcome *outcome)
@@ -773,6 +778,45 @@ Test(sources, a_source_that_gets_nothing_is_back_too)
     weir_set_log(NULL, NULL);
 }
 
+/* Its first opening succeeds. */
+static void open_once(const weir_host *host, const char *tag, weir_outcome *outcome)
+{
+    static int calls;
+    if (calls++)
+        open_if_there(host, tag, outcome);
+}
+
+static void lose_after_a_member(const weir_host *host, const char *tag, weir_outcome *outcome)
+{
+    static const char line[] = "users:alice|s\n";
+    const weir_parser *parser = host->service(host, WEIR_SERVICE_PARSER);
+    weir_text *text = parser->begin(host, "there", NULL);
+    size_t room;
+    (void)tag;
+    memcpy(parser->room(text, &room), line, sizeof line - 1);
+    cr_assert(parser->parse(text, sizeof line - 1));
+    parser->end(text);
+    outcome->code = WEIR_OUTCOME_REOPEN;
+    snprintf(outcome->reason, sizeof outcome->reason, "lost");
+}
+
+/* The core adds what it has counted when the source stops, which does not work by that. */
+Test(sources, counts_of_sets_end_no_failure)
+{
+    script->open = open_once;
+    script->run = lose_after_a_member;
+    weir_set_log(keep_warning, &warnings);
+    start(",\"parse\":\"statsd\",\"set_interval\":\"1h\",\"retry_max\":\"1h\"");
+    wait_until(is_closed_and_waits);
+    cr_assert_eq(weir_stop_sources(PATIENCE_MS), 0, "%s", weir_last_error());
+    weir_set_log(NULL, NULL);
+    cr_assert_eq(weir_flush(-1), 0, "%s", weir_last_error());
+    cr_assert_eq(capture_count(), 1);
+    cr_assert_eq(warnings.count, 1);
+    cr_assert_str_eq(warnings.lines[0], "in: lost; trying again");
+    assert_ledger("capture");
+}
+
 Test(sources, a_source_that_never_failed_has_no_error)
 {
     script->run = add_one;
@@ -819,11 +863,6 @@ static void ask_for_reopening(const weir_host *host, const char *tag, weir_outco
     (void)host;
     (void)tag;
     outcome->code = WEIR_OUTCOME_REOPEN;
-}
-
-static bool is_closed_and_waits(void)
-{
-    return script->closed == 1 && stats_of(0).state == WEIR_SOURCE_WAITING;
 }
 
 Test(sources, a_source_is_closed_while_it_waits_to_be_reopened)
