@@ -90,7 +90,6 @@ void vet_check_create(const struct vet_subject *subject)
     char text[400];
     vet_probe_make(&probe, subject, NULL);
     bool watched = vet_watch(VET_WATCH_IO, create_and_destroy, &probe, text, sizeof text);
-    vet_watch_exit_if_decided();
     if (watched && *text)
         vet_fail("create %s; it may do no I/O: do it in open, where a failure only starts the back-off", text);
     check_side_effects(subject);
@@ -121,7 +120,6 @@ static void check_abandon(struct vet_probe *probe, int descriptors)
     if (!probe->type->abandon)
         vet_pass("it has none, and no descriptors either");
     bool watched = vet_watch(VET_WATCH_ALL_BUT_CLOSE, abandon, probe, text, sizeof text);
-    vet_watch_exit_if_decided();
     if (watched && *text)
         vet_fail(
             "abandon %s; it may call close(2) and nothing else: it runs in a forked child, where other threads "
@@ -249,8 +247,8 @@ void vet_check_state(const struct vet_subject *subject)
 {
     struct vet_probe probe;
     vet_probe_make(&probe, subject, NULL);
-    probe.before = take_state;
-    probe.after = compare_state;
+    probe.tested.before = take_state;
+    probe.tested.after = compare_state;
     vet_probe_finish_create(&probe);
     vet_probe_on_worker(live_and_wake, &probe);
     vet_probe_destroy(&probe);

@@ -73,8 +73,7 @@ static void live_randomly(struct vet_probe *probe)
     fuzz.finished = false;
     for (uint32_t i = 0; i < calls; i++, fuzz.calls++)
         act(probe, &state);
-    if (probe->open)
-        vet_probe_close(probe);
+    vet_probe_close(probe);
 }
 
 static void check_fuzz(const struct vet_subject *subject)

@@ -55,8 +55,7 @@ static void deliver_sizes(struct vet_probe *probe)
         vet_probe_must_deliver(probe, (struct vet_recipe){.count = counts[i], .event = counts[i], .seed = i});
         largest_delivered = counts[i];
     }
-    if (probe->open)
-        vet_probe_close(probe);
+    vet_probe_close(probe);
 }
 
 void vet_check_batches(const struct vet_subject *subject)
@@ -72,8 +71,7 @@ static void deliver_flavour(struct vet_probe *probe, enum vet_flavour flavour)
     for (uint64_t seed = 0; seed < 10 && (seed < 2 || vet_has_time()); seed++)
         vet_probe_must_deliver(probe, (struct vet_recipe){.count = 200, .flavour = flavour, .seed = seed});
     vet_probe_flush(probe, 1000);
-    if (probe->open)
-        vet_probe_close(probe);
+    vet_probe_close(probe);
 }
 
 static void deliver_names(struct vet_probe *probe)
@@ -280,8 +278,7 @@ static void stop_at_once(struct vet_probe *probe)
         vet_pass("open returns when a stop is requested: %.200s", probe->reason);
     vet_probe_deliver(probe, (struct vet_recipe){.count = 1000});
     vet_probe_flush(probe, 100);
-    if (probe->open)
-        vet_probe_close(probe);
+    vet_probe_close(probe);
 }
 
 void vet_check_stop(const struct vet_subject *subject)

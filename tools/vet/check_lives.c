@@ -20,7 +20,7 @@ static void live_inheriting(const struct vet_subject *subject)
     struct vet_probe probe;
     vet_probe_make(&probe, subject, NULL);
     vet_descriptors_note();
-    probe.after = vet_descriptors_check_inherited;
+    probe.tested.after = vet_descriptors_check_inherited;
     vet_probe_finish_create(&probe);
     vet_probe_on_worker(vet_probe_live, &probe);
     vet_probe_destroy(&probe);
@@ -30,8 +30,8 @@ static void live_guarded(const struct vet_subject *subject)
 {
     struct vet_probe probe;
     vet_probe_make(&probe, subject, NULL);
-    probe.before = vet_descriptors_guard;
-    probe.after = vet_descriptors_check_guards;
+    probe.tested.before = vet_descriptors_guard;
+    probe.tested.after = vet_descriptors_check_guards;
     vet_probe_finish_create(&probe);
     vet_probe_on_worker(vet_probe_live, &probe);
     vet_probe_on_worker(vet_probe_live, &probe);
@@ -45,8 +45,7 @@ static void live_long(struct vet_probe *probe)
     vet_probe_must_open(probe);
     for (int i = 0; i < BATCHES && (i < LEAST || vet_has_time()); i++)
         vet_probe_must_deliver(probe, (struct vet_recipe){.count = 1});
-    if (probe->open)
-        vet_probe_close(probe);
+    vet_probe_close(probe);
 }
 
 static void check_lives(const struct vet_subject *subject, void (*live)(struct vet_probe *probe), int lives,
@@ -105,8 +104,7 @@ static void count_threads_of_batches(struct vet_probe *probe)
         vet_probe_must_deliver(probe, (struct vet_recipe){.count = 3});
         atomic_fetch_add(thread_count, vet_descriptors_newest_thread() > before);
     }
-    if (probe->open)
-        vet_probe_close(probe);
+    vet_probe_close(probe);
 }
 
 static void live_counted(void *ctx)
@@ -119,7 +117,6 @@ static void check_threads_of_batches(const struct vet_subject *subject)
     char text[200];
     thread_count = vet_watch_share(sizeof *thread_count);
     vet_watch(VET_WATCH_THREADS, live_counted, (void *)(uintptr_t)subject, text, sizeof text);
-    vet_watch_exit_if_decided();
     int batches = atomic_load(thread_count);
     if (batches > WATCHED_BATCHES / 2)
         vet_fail(
@@ -152,8 +149,7 @@ static void live_briefly(struct vet_probe *probe)
     vet_probe_must_open(probe);
     vet_probe_must_deliver(probe, (struct vet_recipe){.count = 40, .seed = 1});
     vet_probe_flush(probe, 1000);
-    if (probe->open)
-        vet_probe_close(probe);
+    vet_probe_close(probe);
 }
 
 static void live_once(void *ctx)
@@ -173,8 +169,7 @@ static void measure_batches(struct vet_probe *probe)
     enum { BATCHES = 200 };
     vet_probe_must_open(probe);
     leaked_by_batch = vet_growth_measure(emit_once, probe, BATCHES);
-    if (probe->open)
-        vet_probe_close(probe);
+    vet_probe_close(probe);
 }
 
 void vet_check_memory(const struct vet_subject *subject)
@@ -193,7 +188,7 @@ void vet_check_memory(const struct vet_subject *subject)
 
 /* ---- Concurrent instances -------------------------------------------------------------------- */
 
-enum { INSTANCES = 4 };
+enum { INSTANCES = VET_PROBE_WORKERS };
 
 static void deliver_many(struct vet_probe *probe)
 {
@@ -202,12 +197,6 @@ static void deliver_many(struct vet_probe *probe)
         vet_probe_must_deliver(probe, (struct vet_recipe){.count = 20, .seed = seed, .flavour = VET_MIXED});
     vet_probe_flush(probe, 1000);
     vet_probe_close(probe);
-}
-
-static void *live_beside(void *ctx)
-{
-    vet_probe_on_worker(deliver_many, ctx);
-    return NULL;
 }
 
 /* ---- Instances one after the other ----------------------------------------------------------- */
@@ -246,8 +235,7 @@ static void emit_to_member(struct pair *pair, int who)
 
 static void end_member(struct pair *pair, int who)
 {
-    if (pair->probes[who].open)
-        vet_probe_close(&pair->probes[who]);
+    vet_probe_close(&pair->probes[who]);
     vet_probe_destroy(&pair->probes[who]);
 }
 
@@ -279,27 +267,16 @@ static void act_in_turn(struct vet_probe *probe)
     }
 }
 
-static void *live_in_turn(void *ctx)
-{
-    vet_probe_on_worker(act_in_turn, ctx);
-    return NULL;
-}
-
 /* Returns whether one handler failed because the other one had ended: the one created first or last. */
 static bool fails_apart(const struct vet_subject *subject, int order)
 {
     struct pair pair = {.order = order, .clean = true};
-    pthread_t threads[PAIR];
     pthread_barrier_init(&pair.step, NULL, PAIR);
     for (int i = 0; i < PAIR; i++) {
         vet_probe_create(&pair.probes[i], subject, NULL);
         pair.probes[i].context = &pair;
     }
-    for (int i = 0; i < PAIR; i++)
-        if (pthread_create(&threads[i], NULL, live_in_turn, &pair.probes[i]) != 0)
-            vet_skip("vet itself: cannot start a thread");
-    for (int i = 0; i < PAIR; i++)
-        pthread_join(threads[i], NULL);
+    vet_probe_on_workers(act_in_turn, pair.probes, PAIR);
     pthread_barrier_destroy(&pair.step);
     return clean_before_end && pair.code != WEIR_OUTCOME_OK;
 }
@@ -325,14 +302,9 @@ static void check_apart(const struct vet_subject *subject)
 void vet_check_instances(const struct vet_subject *subject)
 {
     struct vet_probe probes[INSTANCES];
-    pthread_t threads[INSTANCES];
     for (int i = 0; i < INSTANCES; i++)
         vet_probe_create(&probes[i], subject, NULL);
-    for (int i = 0; i < INSTANCES; i++)
-        if (pthread_create(&threads[i], NULL, live_beside, &probes[i]) != 0)
-            vet_skip("vet itself: cannot start a thread");
-    for (int i = 0; i < INSTANCES; i++)
-        pthread_join(threads[i], NULL);
+    vet_probe_on_workers(deliver_many, probes, INSTANCES);
     for (int i = INSTANCES - 1; i >= 0; i--)
         vet_probe_destroy(&probes[i]);
     check_apart(subject);

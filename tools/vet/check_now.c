@@ -118,7 +118,6 @@ static void deliver_now(struct vet_probe *probe)
         now.batch = vet_batches_make(&recipe);
         if (i == 0) {
             bool watched = vet_watch(VET_WATCH_NOW, call_watched, &now, text, sizeof text);
-            vet_watch_exit_if_decided();
             if (watched && *text)
                 vet_fail("emit_now %s: it runs on a thread of the program, maybe in a signal handler, and may "
                          "neither wait nor allocate; return WEIR_OUTCOME_NOT_NOW instead",
@@ -133,8 +132,7 @@ static void deliver_now(struct vet_probe *probe)
         if (now.outcome.done < recipe.count)
             vet_probe_must_deliver(probe, (struct vet_recipe){.count = recipe.count, .event = recipe.count});
     }
-    if (probe->open)
-        vet_probe_close(probe);
+    vet_probe_close(probe);
 }
 
 void vet_check_now(const struct vet_subject *subject)

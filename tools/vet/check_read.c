@@ -4,9 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,28 +34,6 @@ static void read_all(int fd, struct wr_buffer *out)
             wr_buffer_put(out, bytes, (size_t)got);
 }
 
-/* The command must not inherit the worker's blocked signals. */
-static pid_t spawn(const char *command, int output)
-{
-    pid_t pid = -1;
-    sigset_t none;
-    posix_spawnattr_t attributes;
-    posix_spawn_file_actions_t actions;
-    char shell[] = "sh", option[] = "-c";
-    char *arguments[] = {shell, option, (char *)(uintptr_t)command, NULL};
-    sigemptyset(&none);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, output, 1);
-    if (posix_spawn(&pid, "/bin/sh", &actions, &attributes, arguments, environ) != 0)
-        pid = -1;
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-    return pid;
-}
-
 /* Returns the command's exit status; -1: it could not be run. */
 static int run_command(const char *command, struct wr_buffer *out)
 {
@@ -67,11 +42,12 @@ static int run_command(const char *command, struct wr_buffer *out)
     vet_enter(VET_NOTHING, "the command of --read");
     if (pipe2(ends, O_CLOEXEC) != 0)
         vet_skip("vet itself: cannot create a pipe: %s", strerror(errno));
-    pid_t pid = spawn(command, ends[1]);
+    pid_t pid = -1;
+    int error = vet_thread_spawn(&pid, command, ends[1], false);
     close(ends[1]);
     read_all(ends[0], out);
     close(ends[0]);
-    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+    if (error || waitpid(pid, &status, 0) != pid)
         vet_skip("vet itself: cannot run the command of --read");
     vet_leave();
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -296,8 +272,7 @@ static void read_after_flush(struct vet_probe *probe)
     uint64_t end = probe->sequence;
     if (wait_for(probe->subject, 0, end, 0) == 0)
         return;
-    if (probe->open)
-        vet_probe_close(probe);
+    vet_probe_close(probe);
     uint64_t missing = wait_for(probe->subject, 0, end, 0);
     if (missing)
         fail_missing(0, end, missing, "by emit");
@@ -315,12 +290,10 @@ static void deliver_marked(struct vet_probe *probe)
         deliver(probe, counts[i]);
     flush(probe);
     read_after_flush(probe);
-    if (probe->open)
-        vet_probe_close(probe);
+    vet_probe_close(probe);
     deliver(probe, 40);
     flush(probe);
-    if (probe->open)
-        vet_probe_close(probe);
+    vet_probe_close(probe);
 }
 
 /* This and the next two return how many values arrive. */
@@ -344,14 +317,7 @@ static void deliver_beside(struct vet_probe *probe)
     while (probe->sequence + 3 <= end && vet_has_time())
         deliver(probe, 3);
     flush(probe);
-    if (probe->open)
-        vet_probe_close(probe);
-}
-
-static void *live_beside(void *ctx)
-{
-    vet_probe_on_worker(deliver_beside, ctx);
-    return NULL;
+    vet_probe_close(probe);
 }
 
 static uint64_t check_pair(const struct vet_subject *subject)
@@ -359,15 +325,11 @@ static uint64_t check_pair(const struct vet_subject *subject)
     enum { PAIR = 2 };
     uint64_t count = 0;
     struct vet_probe probes[PAIR];
-    pthread_t threads[PAIR];
     for (int i = 0; i < PAIR; i++) {
         vet_probe_create(&probes[i], subject, NULL);
         probes[i].sequence = FIRST_OF_PAIR + (uint64_t)i * PAIR_SIZE;
-        if (pthread_create(&threads[i], NULL, live_beside, &probes[i]) != 0)
-            vet_skip("vet itself: cannot start a thread");
     }
-    for (int i = 0; i < PAIR; i++)
-        pthread_join(threads[i], NULL);
+    vet_probe_on_workers(deliver_beside, probes, PAIR);
     for (uint64_t i = 0; i < PAIR; i++) {
         vet_see("responsibilities-and-threads");
         count += check_range(subject, FIRST_OF_PAIR + i * PAIR_SIZE, probes[i].sequence, 0, probes[i].repeated,

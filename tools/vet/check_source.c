@@ -112,7 +112,6 @@ void vet_check_source_create(const struct vet_subject *subject)
     char text[400];
     vet_specimen_make(&specimen, subject);
     bool watched = vet_watch(VET_WATCH_IO, create_and_destroy, &specimen, text, sizeof text);
-    vet_watch_exit_if_decided();
     if (watched && *text)
         vet_fail("create %s; it may do no I/O: do it in open, where a failure only starts the back-off", text);
     check_side_effects(subject);
@@ -158,11 +157,10 @@ static void check_left(struct vet_specimen *specimen, int descriptors)
 void vet_check_source_abandon(const struct vet_subject *subject)
 {
     struct vet_specimen specimen;
-    struct vet_sender sender;
     char text[400];
     vet_specimen_whole(subject); /* libraries may open descriptors on first use and keep them */
     vet_specimen_create(&specimen, subject);
-    vet_sender_open(&sender);
+    vet_sender_open(&specimen.sender); /* its descriptors are vet's */
     int descriptors = vet_descriptors_count();
     vet_specimen_start(&specimen);
     if (!vet_specimen_pause(&specimen))
@@ -170,7 +168,6 @@ void vet_check_source_abandon(const struct vet_subject *subject)
     check_left(&specimen, descriptors);
     bool watched =
         specimen.type->abandon && vet_watch(VET_WATCH_ALL_BUT_CLOSE, abandon, &specimen, text, sizeof text);
-    vet_watch_exit_if_decided();
     if (watched && *text)
         vet_fail(
             "abandon %s; it may call close(2) and nothing else: it runs in a forked child, where other threads "
@@ -178,7 +175,6 @@ void vet_check_source_abandon(const struct vet_subject *subject)
             text);
     vet_specimen_go_on(&specimen);
     vet_specimen_stop(&specimen, "after a fork");
-    vet_sender_close(&sender);
     vet_specimen_destroy(&specimen);
     if (!specimen.type->abandon)
         vet_pass("it has none, and no descriptors either");

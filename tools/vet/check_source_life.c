@@ -77,15 +77,12 @@ enum { WATCHED_MS = 300, MOST_WAITS = 600 };
 void vet_check_source_idle(const struct vet_subject *subject)
 {
     struct vet_specimen specimen;
-    struct vet_sender sender;
     vet_specimen_create(&specimen, subject);
-    vet_sender_open(&sender);
     vet_specimen_start(&specimen);
     uint64_t waits = atomic_load(&specimen.tally.waits);
     let_run(WATCHED_MS);
     waits = atomic_load(&specimen.tally.waits) - waits;
     vet_specimen_stop(&specimen, "while there is nothing to read");
-    vet_sender_close(&sender);
     vet_specimen_destroy(&specimen);
     if (waits > MOST_WAITS)
         vet_fail("run calls weir_intake.wait %llu times in %d ms, although there is nothing to read: it uses a "
@@ -136,19 +133,16 @@ static void check_losses(const struct vet_subject *subject)
 void vet_check_source_full(const struct vet_subject *subject)
 {
     struct vet_specimen specimen;
-    struct vet_sender sender;
     vet_specimen_create(&specimen, subject);
     vet_specimen_set_intake(&specimen, VET_INTAKE_IS_FULL);
-    vet_sender_open(&sender);
     vet_specimen_start(&specimen);
-    vet_sender_start(&sender, subject);
+    vet_sender_start(&specimen.sender, subject);
     bool has_input = vet_specimen_await(&specimen, is_full, vet_page->deadline_ms / 4);
     let_run(WATCHED_MS / 3);
     uint64_t waits = atomic_load(&specimen.tally.waits);
     let_run(WATCHED_MS);
     waits = atomic_load(&specimen.tally.waits) - waits;
     vet_specimen_stop(&specimen, "while there is no room");
-    vet_sender_close(&sender);
     vet_specimen_destroy(&specimen);
     if (!has_input)
         skip_unadded(subject, 0);
@@ -178,14 +172,11 @@ static void stop_early(const struct vet_subject *subject)
     enum { ROUNDS = 8 };
     for (int i = 0; i < ROUNDS && (i < 2 || vet_has_time()); i++) {
         struct vet_specimen specimen;
-        struct vet_sender sender;
         vet_specimen_create(&specimen, subject);
-        vet_sender_open(&sender);
         vet_specimen_launch(&specimen);
         if (i)
             vet_thread_sleep_ms(i - 1);
         vet_specimen_stop(&specimen, "soon after it was started");
-        vet_sender_close(&sender);
         vet_specimen_destroy(&specimen);
     }
 }
@@ -194,15 +185,12 @@ static void stop_early(const struct vet_subject *subject)
 static void stop_busy(const struct vet_subject *subject)
 {
     struct vet_specimen specimen;
-    struct vet_sender sender;
     vet_specimen_create(&specimen, subject);
     atomic_store(&specimen.settles_nothing, true);
-    vet_sender_open(&sender);
     vet_specimen_start(&specimen);
-    vet_sender_start(&sender, subject);
+    vet_sender_start(&specimen.sender, subject);
     vet_specimen_await(&specimen, vet_specimen_has_added, vet_page->deadline_ms / 4);
     vet_specimen_stop(&specimen, "while values are sent to it");
-    vet_sender_close(&sender);
     vet_specimen_destroy(&specimen);
 }
 
@@ -219,14 +207,11 @@ void vet_check_source_stop(const struct vet_subject *subject)
 static void replace(const struct vet_subject *subject)
 {
     struct vet_specimen old, new;
-    struct vet_sender sender;
     vet_specimen_create(&old, subject);
-    vet_sender_open(&sender);
     vet_specimen_start(&old);
     vet_specimen_create(&new, subject);
     vet_specimen_stop(&old, "for its successor");
     vet_specimen_destroy(&old);
-    vet_sender_close(&sender);
     bool adds = vet_specimen_live(&new) || !subject->write;
     vet_specimen_destroy(&new);
     if (!adds && vet_specimen_whole(subject))
@@ -239,17 +224,14 @@ static void replace(const struct vet_subject *subject)
 static void keep(const struct vet_subject *subject)
 {
     struct vet_specimen old, new;
-    struct vet_sender sender;
     vet_specimen_create(&old, subject);
-    vet_sender_open(&sender);
     vet_specimen_start(&old);
     vet_specimen_create(&new, subject);
     vet_specimen_destroy(&new);
-    vet_sender_start(&sender, subject);
+    vet_sender_start(&old.sender, subject);
     bool adds =
         vet_specimen_await(&old, vet_specimen_has_added, subject->write ? vet_page->deadline_ms / 4 : 0);
     vet_specimen_stop(&old, "after another instance was destroyed");
-    vet_sender_close(&sender);
     vet_specimen_destroy(&old);
     if (!adds && subject->write && vet_specimen_whole(subject))
         vet_fail("a source adds nothing any more once another instance, which was never opened, was destroyed: "
@@ -312,8 +294,8 @@ void vet_check_source_state(const struct vet_subject *subject)
 {
     struct vet_specimen specimen;
     vet_specimen_make(&specimen, subject);
-    specimen.before = take_state;
-    specimen.after = compare_state;
+    specimen.tested.before = take_state;
+    specimen.tested.after = compare_state;
     vet_specimen_finish_create(&specimen);
     if (specimen.source->breach) /* the core has reverted it */
         vet_fail("create: %s, which is the program's", specimen.source->breach);
@@ -332,8 +314,8 @@ static void live_with(const struct vet_subject *subject, void (*before)(void),
     struct vet_specimen specimen;
     vet_specimen_make(&specimen, subject);
     vet_descriptors_note();
-    specimen.before = before;
-    specimen.after = after;
+    specimen.tested.before = before;
+    specimen.tested.after = after;
     vet_specimen_finish_create(&specimen);
     vet_specimen_on_thread(open_and_close, &specimen);
     vet_specimen_on_thread(open_and_close, &specimen);

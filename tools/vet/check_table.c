@@ -210,7 +210,7 @@ static void try_handler(const struct vet_subject *subject, const weir_option *ro
     if (probe.self) {
         vet_probe_destroy(&probe);
     } else {
-        vet_services_detach(&probe);
+        vet_tested_detach(&probe.tested);
         wr_instance_free(probe.instance);
     }
 }

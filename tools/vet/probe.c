@@ -12,31 +12,6 @@
 
 /* ---- Outcomes -------------------------------------------------------------------------------- */
 
-/* An outcome followed by bytes that the handler must not change. */
-struct fenced {
-    weir_outcome outcome;
-    unsigned char fence[64];
-};
-
-enum { FENCE = 0xa5 };
-
-static void prepare_outcome(struct fenced *fenced, uint32_t done)
-{
-    memset(fenced, FENCE, sizeof *fenced);
-    fenced->outcome = (weir_outcome){.size = sizeof fenced->outcome, .code = WEIR_OUTCOME_OK, .done = done};
-}
-
-static void check_fence(const struct fenced *fenced, const char *callback)
-{
-    const unsigned char *bytes = (const unsigned char *)fenced;
-    if (fenced->outcome.size != sizeof fenced->outcome)
-        vet_fail("%s changes outcome->size, which is read-only", callback);
-    for (size_t i = sizeof fenced->outcome; i < sizeof *fenced; i++)
-        if (bytes[i] != FENCE)
-            vet_fail("%s writes beyond the end of the outcome, which is %zu bytes long", callback,
-                     sizeof fenced->outcome);
-}
-
 static void check_code(const weir_outcome *outcome, const char *callback)
 {
     if (outcome->code < WEIR_OUTCOME_OK || outcome->code > WEIR_OUTCOME_FAILED)
@@ -48,14 +23,10 @@ static void check_code(const weir_outcome *outcome, const char *callback)
         vet_fail("%s returns the error %d, which is none of enum weir_error", callback, outcome->error);
 }
 
-static void check_reason(const struct vet_probe *probe, const weir_outcome *outcome, const char *callback)
+static void check_reason(const struct vet_probe *probe, const struct vet_fenced *fenced, const char *callback)
 {
-    if (!memchr(outcome->reason, '\0', sizeof outcome->reason))
-        vet_fail("%s returns a reason without a NUL at its end", callback);
-    if (outcome->code != WEIR_OUTCOME_OK && !*outcome->reason)
-        vet_fail("%s returns the code %d without a reason: set outcome->reason", callback, outcome->code);
-    vet_services_check_text(&probe->instance->type->options, probe->instance->options,
-                            "the reason of an outcome", outcome->reason);
+    vet_fenced_check_reason(fenced, callback);
+    vet_tested_check_text(&probe->tested, "the reason of an outcome", fenced->outcome.reason);
 }
 
 static void check_counts(const weir_outcome *outcome, uint32_t count)
@@ -71,29 +42,14 @@ static void check_counts(const weir_outcome *outcome, uint32_t count)
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-static void begin(struct vet_probe *probe)
-{
-    probe->waiting = false;
-    if (probe->before)
-        probe->before();
-}
-
-static void end(struct vet_probe *probe, const char *callback)
-{
-    vet_leave();
-    if (probe->waiting)
-        vet_fail("%s returns between begin and end of blocking_call/1", callback);
-    if (probe->after)
-        probe->after(probe, callback);
-}
-
-static int check_outcome(struct vet_probe *probe, const struct fenced *fenced, const char *callback)
+static int check_outcome(struct vet_probe *probe, const struct vet_fenced *fenced, const char *callback)
 {
     const weir_outcome *outcome = &fenced->outcome;
-    end(probe, callback);
-    check_fence(fenced, callback);
+    vet_tested_end(&probe->tested, callback);
+    if (!vet_fenced_check(fenced, callback))
+        vet_fail("%s writes beyond the end of the outcome, which is %zu bytes long", callback, sizeof *outcome);
     check_code(outcome, callback);
-    check_reason(probe, outcome, callback);
+    check_reason(probe, fenced, callback);
     if (*outcome->reason)
         memcpy(probe->reason, outcome->reason, sizeof probe->reason);
     return outcome->code;
@@ -101,11 +57,11 @@ static int check_outcome(struct vet_probe *probe, const struct fenced *fenced, c
 
 bool vet_probe_open(struct vet_probe *probe)
 {
-    struct fenced fenced;
+    struct vet_fenced fenced;
     int code = WEIR_OUTCOME_OK;
     if (probe->type->open) {
-        prepare_outcome(&fenced, 0);
-        begin(probe);
+        vet_fenced_init(&fenced, 0);
+        vet_tested_begin(&probe->tested);
         vet_enter(VET_OPEN, "open");
         probe->type->open(probe->self, &fenced.outcome);
         code = check_outcome(probe, &fenced, "open");
@@ -116,22 +72,22 @@ bool vet_probe_open(struct vet_probe *probe)
 
 void vet_probe_close(struct vet_probe *probe)
 {
-    if (probe->type->close) {
-        begin(probe);
+    if (probe->open && probe->type->close) {
+        vet_tested_begin(&probe->tested);
         vet_enter(VET_CLOSE, "close");
         probe->type->close(probe->self);
-        end(probe, "close");
+        vet_tested_end(&probe->tested, "close");
     }
     probe->open = false;
 }
 
 int vet_probe_flush(struct vet_probe *probe, int64_t timeout_ms)
 {
-    struct fenced fenced;
+    struct vet_fenced fenced;
     if (!probe->type->flush)
         return WEIR_OUTCOME_OK;
-    prepare_outcome(&fenced, 0);
-    begin(probe);
+    vet_fenced_init(&fenced, 0);
+    vet_tested_begin(&probe->tested);
     vet_enter(VET_FLUSH, "flush with %lld ms", (long long)timeout_ms);
     probe->type->flush(probe->self, timeout_ms, &fenced.outcome);
     return check_outcome(probe, &fenced, "flush");
@@ -139,11 +95,11 @@ int vet_probe_flush(struct vet_probe *probe, int64_t timeout_ms)
 
 int vet_probe_wake(struct vet_probe *probe, int why)
 {
-    struct fenced fenced;
+    struct vet_fenced fenced;
     if (!probe->type->wake)
         return WEIR_OUTCOME_OK;
-    prepare_outcome(&fenced, 0);
-    begin(probe);
+    vet_fenced_init(&fenced, 0);
+    vet_tested_begin(&probe->tested);
     vet_enter(VET_WAKE, "wake for a %s", why == WEIR_WAKE_TIMER ? "timer" : "reload");
     probe->type->wake(probe->self, why, &fenced.outcome);
     return check_outcome(probe, &fenced, "wake");
@@ -151,12 +107,12 @@ int vet_probe_wake(struct vet_probe *probe, int why)
 
 void vet_probe_emit(struct vet_probe *probe, const weir_batch *batch, weir_outcome *outcome)
 {
-    struct fenced fenced;
+    struct vet_fenced fenced;
     uint32_t count = batch->count;
-    prepare_outcome(&fenced, WR_DONE_BY_CODE);
+    vet_fenced_init(&fenced, WR_DONE_BY_CODE);
     if (probe->instance->format)
         wr_encoder_begin(&probe->instance->encoder);
-    begin(probe);
+    vet_tested_begin(&probe->tested);
     probe->batch = batch;
     vet_enter(VET_EMIT, "emit of %u samples", count);
     probe->type->emit(probe->self, batch, &fenced.outcome);
@@ -173,9 +129,9 @@ enum { MAX_ATTEMPTS = 20, RETRY_DELAY_MS = 5 };
 
 int vet_probe_probe(struct vet_probe *probe, int64_t timeout_ms)
 {
-    struct fenced fenced;
-    prepare_outcome(&fenced, 0);
-    begin(probe);
+    struct vet_fenced fenced;
+    vet_fenced_init(&fenced, 0);
+    vet_tested_begin(&probe->tested);
     vet_enter(VET_PROBE, "probe with %lld ms", (long long)timeout_ms);
     probe->type->probe(probe->self, timeout_ms, &fenced.outcome);
     return check_outcome(probe, &fenced, "probe");
@@ -278,8 +234,7 @@ void vet_probe_live(struct vet_probe *probe)
     for (uint32_t i = 1; i <= 3 && (i == 1 || vet_has_time()); i++)
         vet_probe_must_deliver(probe, (struct vet_recipe){.count = 40 * i, .seed = i});
     vet_probe_flush(probe, 1000);
-    if (probe->open)
-        vet_probe_close(probe);
+    vet_probe_close(probe);
 }
 
 /* ---- Creating and destroying ----------------------------------------------------------------- */
@@ -296,16 +251,20 @@ void vet_probe_make(struct vet_probe *probe, const struct vet_subject *subject, 
     if (!wr_instance_prepare(probe->instance, &error))
         vet_fail_to_create("prepare refuses: %s", error.text);
     vet_leave();
+    probe->tested = (struct vet_tested){.self = &probe->self,
+                                        .kind = "handler",
+                                        .options = probe->instance->options,
+                                        .table = &probe->instance->type->options};
     vet_services_attach(probe);
 }
 
 void vet_probe_finish_create(struct vet_probe *probe)
 {
     struct wr_error error;
-    begin(probe);
+    vet_tested_begin(&probe->tested);
     vet_enter(VET_CREATE, "create");
     wr_instance_create(probe->instance, &error);
-    end(probe, "create");
+    vet_tested_end(&probe->tested, "create");
     probe->self = probe->instance->self;
     if (!probe->self)
         vet_fail_to_create("create refuses: %s", error.text);
@@ -319,11 +278,11 @@ void vet_probe_create(struct vet_probe *probe, const struct vet_subject *subject
 
 void vet_probe_destroy(struct vet_probe *probe)
 {
-    begin(probe);
+    vet_tested_begin(&probe->tested);
     vet_enter(VET_DESTROY, "destroy");
     probe->type->destroy(probe->self);
-    end(probe, "destroy");
-    vet_services_detach(probe);
+    vet_tested_end(&probe->tested, "destroy");
+    vet_tested_detach(&probe->tested);
     /* a handler that uses the options of another one, which is destroyed, must not find them intact */
     memset(probe->instance->options, 0xa5, probe->instance->type->options.struct_bytes);
     probe->instance->self = NULL;
@@ -344,10 +303,21 @@ static void *work(void *given)
     return NULL;
 }
 
+void vet_probe_on_workers(void (*script)(struct vet_probe *probe), struct vet_probe *probes, int count)
+{
+    struct job jobs[VET_PROBE_WORKERS];
+    pthread_t threads[VET_PROBE_WORKERS];
+    for (int i = 0; i < count; i++) {
+        jobs[i] = (struct job){script, &probes[i]};
+        threads[i] = vet_thread_start(work, &jobs[i]);
+    }
+    for (int i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+}
+
 void vet_probe_on_worker(void (*script)(struct vet_probe *probe), struct vet_probe *probe)
 {
-    struct job job = {script, probe};
-    pthread_join(vet_thread_start(work, &job), NULL);
+    vet_probe_on_workers(script, probe, 1);
 }
 
 void vet_probe_run(const struct vet_subject *subject, void (*script)(struct vet_probe *probe))

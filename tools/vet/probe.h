@@ -10,13 +10,14 @@
 
 #include "batches.h"
 #include "handler/instance.h"
+#include "tested.h"
 #include "vet.h"
 
 struct vet_probe {
+    struct vet_tested tested;
     const struct vet_subject *subject;
     struct wr_instance *instance;
     const weir_handler_type *type;
-    weir_host core; /* the core's services, which some of vet's call */
     void *self;
     bool open;
     uint64_t sequence; /* of the next sample */
@@ -24,14 +25,9 @@ struct vet_probe {
     uint64_t rejected, repeated; /* samples refused for good, and offered more than once */
     const weir_batch *batch;     /* of the emit in progress; NULL: none */
     int64_t wake_in_ms;          /* the delay of the last host->wake_in; -1: none */
-    bool waiting;                /* between begin and end of blocking_call/1 */
     char reason[256];            /* of the last outcome that had one */
 
     void *context; /* of the check */
-
-    /* Called before and after each callback, unless NULL. */
-    void (*before)(void);
-    void (*after)(const void *probe, const char *callback);
 };
 
 enum vet_delivery {
@@ -52,7 +48,7 @@ void vet_probe_destroy(struct vet_probe *probe);
 /* [worker] One call each. open returns whether the handler is open; flush and wake return the outcome's code.
  */
 bool vet_probe_open(struct vet_probe *probe);
-void vet_probe_close(struct vet_probe *probe);
+void vet_probe_close(struct vet_probe *probe); /* nothing happens if it is not open */
 int vet_probe_flush(struct vet_probe *probe, int64_t timeout_ms);
 int vet_probe_wake(struct vet_probe *probe, int why);
 int vet_probe_probe(struct vet_probe *probe, int64_t timeout_ms); /* the type's probe, while it is not open */
@@ -73,6 +69,10 @@ void vet_probe_live(struct vet_probe *probe);
 
 /* Runs the script on a thread like a lane's worker, with signals blocked, and joins it. */
 void vet_probe_on_worker(void (*script)(struct vet_probe *probe), struct vet_probe *probe);
+
+/* The same with several at the same time, each on a thread of its own. */
+enum { VET_PROBE_WORKERS = 4 };
+void vet_probe_on_workers(void (*script)(struct vet_probe *probe), struct vet_probe *probes, int count);
 
 /* Creates a handler, runs the script on its worker, destroys it. */
 void vet_probe_run(const struct vet_subject *subject, void (*script)(struct vet_probe *probe));

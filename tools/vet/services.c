@@ -2,92 +2,14 @@
 
 #include <linux/futex.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "text/common.h"
-#include "config/options.h"
-
-/* ---- Probe of a host ------------------------------------------------------------------------- */
-
-enum { MAX_PROBES = 16 };
-
-static struct vet_probe *_Atomic probes[MAX_PROBES];
-
 static struct vet_probe *probe_of(const weir_host *host)
 {
-    for (size_t i = 0; i < MAX_PROBES; i++) {
-        struct vet_probe *probe = probes[i];
-        if (probe && &probe->instance->host.shown == host)
-            return probe;
-    }
-    vet_fail("a service was called with a host that is not the handler's, or after its destroy has returned");
-}
-
-/* ---- Texts ----------------------------------------------------------------------------------- */
-
-enum { MIN_SECRET_LENGTH = 4 };
-
-void vet_services_check_text(const struct wr_options_table *table, const void *options, const char *what,
-                             const char *text)
-{
-    const weir_option *row;
-    for (size_t i = 0; (row = wr_options_row(table, i)); i++) {
-        bool is_secret = row->type == WEIR_OPTION_STRING && row->flags & WEIR_OPTION_SECRET;
-        const char *value =
-            is_secret ? *(const char *const *)(const void *)((const char *)options + row->offset) : NULL;
-        if (value && strlen(value) >= MIN_SECRET_LENGTH && strstr(text, value))
-            vet_fail("%s contains the value of the option \"%s\", which is secret", what, row->name);
-    }
-}
-
-void vet_services_check_log(const struct wr_options_table *table, const void *options, int level,
-                            const char *text)
-{
-    if (level < WEIR_LOG_ERROR || level > WEIR_LOG_DEBUG)
-        vet_fail("host->log was called with level %d; allowed: 1 (error) to 4 (debug)", level);
-    vet_services_check_text(table, options, "a log message", text);
-    snprintf(vet_page->last_log, sizeof vet_page->last_log, "%.255s", text);
-}
-
-void vet_services_check_refusal(const struct wr_options_table *table, const void *options, const char *option,
-                                const char *text)
-{
-    if (option && *option && !wr_options_find(table, option))
-        vet_fail("host->refuse names the option \"%.64s\", which the type does not have", option);
-    if (!*text)
-        vet_fail("host->refuse was called without a message");
-    vet_services_check_text(table, options, "the message of host->refuse", text);
-}
-
-static void service_log(const weir_host *host, int level, const char *format, ...)
-{
-    char text[1024];
-    va_list arguments;
-    const struct vet_probe *probe = probe_of(host);
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    vet_services_check_log(&probe->instance->type->options, probe->instance->options, level, text);
-}
-
-static void service_refuse(const weir_host *host, const char *option, const char *format, ...)
-{
-    char text[1024];
-    va_list arguments;
-    const struct vet_probe *probe = probe_of(host);
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    if (probe->self)
-        vet_fail("host->refuse was called after create; report later errors in an outcome");
-    vet_services_check_refusal(&probe->instance->type->options, probe->instance->options, option, text);
-    probe->core.refuse(host, option, "%s", text);
+    return (struct vet_probe *)vet_tested_of(host); /* its first member */
 }
 
 static void service_count(const weir_host *host, const char *name, uint64_t n)
@@ -137,17 +59,17 @@ static bool service_stopping(const weir_host *host)
 static void service_begin_blocking(const weir_host *host)
 {
     struct vet_probe *probe = probe_of(host);
-    if (probe->waiting)
+    if (probe->tested.waiting)
         vet_fail("blocking_call/1: begin was called twice without end");
-    probe->waiting = true;
+    probe->tested.waiting = true;
 }
 
 static void service_end_blocking(const weir_host *host)
 {
     struct vet_probe *probe = probe_of(host);
-    if (!probe->waiting)
+    if (!probe->tested.waiting)
         vet_fail("blocking_call/1: end was called without a begin");
-    probe->waiting = false;
+    probe->tested.waiting = false;
 }
 
 static int64_t service_remaining_ms(const weir_host *host)
@@ -165,7 +87,7 @@ static unsigned service_wait_for(const weir_host *host, struct pollfd *fds, size
     atomic_fetch_add(&vet_page->waits, 1);
     if (count && !fds)
         vet_fail("waiting/1: wait was called with NULL for %zu descriptors", count);
-    if (probe->waiting)
+    if (probe->tested.waiting)
         vet_fail("waiting/1: wait was called between begin and end of blocking_call/1");
     for (;;) {
         int64_t left_ms = probe->self ? service_remaining_ms(host) : 0, until_ms = end_ms - vet_now_ms();
@@ -215,7 +137,7 @@ static const void *service_find(const weir_host *host, const char *id)
         return &waiting;
     if (strcmp(id, WEIR_SERVICE_WAITING) == 0)
         return &waiting_for;
-    const void *service = probe->core.service(host, id);
+    const void *service = probe->tested.core.service(host, id);
     return service && strcmp(id, WEIR_SERVICE_CONNECTING) == 0 ? &connecting : service;
 }
 
@@ -224,25 +146,10 @@ static const void *service_find(const weir_host *host, const char *id)
 void vet_services_attach(struct vet_probe *probe)
 {
     weir_host *shown = &probe->instance->host.shown;
-    probe->core = *shown;
-    shown->log = service_log;
-    shown->refuse = service_refuse;
+    vet_tested_attach(&probe->tested, shown);
     shown->count = service_count;
     shown->wake_in = service_wake_in;
     shown->wait = service_wait;
     shown->stopping = service_stopping;
     shown->service = service_find;
-    for (size_t i = 0; i < MAX_PROBES; i++)
-        if (!probes[i]) {
-            probes[i] = probe;
-            return;
-        }
-    vet_skip("vet itself: too many handlers at once");
-}
-
-void vet_services_detach(struct vet_probe *probe)
-{
-    for (size_t i = 0; i < MAX_PROBES; i++)
-        if (probes[i] == probe)
-            probes[i] = NULL;
 }

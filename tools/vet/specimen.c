@@ -17,36 +17,16 @@
 
 /* ---- Outcomes -------------------------------------------------------------------------------- */
 
-/* An outcome followed by bytes that the source must not change. */
-struct fenced {
-    weir_outcome outcome;
-    unsigned char fence[64];
-};
-
-enum { FENCE = 0xa5 };
-
-static void prepare_outcome(struct fenced *fenced)
-{
-    memset(fenced, FENCE, sizeof *fenced);
-    fenced->outcome = (weir_outcome){.size = sizeof fenced->outcome, .code = WEIR_OUTCOME_OK};
-}
-
-static void check_outcome(struct vet_specimen *specimen, const struct fenced *fenced, const char *callback)
+static void check_outcome(struct vet_specimen *specimen, const struct vet_fenced *fenced, const char *callback)
 {
     const weir_outcome *outcome = &fenced->outcome;
-    if (outcome->size != sizeof *outcome)
-        vet_fail("%s changes outcome->size, which is read-only", callback);
-    for (size_t i = 0; i < sizeof fenced->fence; i++)
-        if (fenced->fence[i] != FENCE)
-            vet_fail("%s writes beyond the end of the outcome", callback);
+    if (!vet_fenced_check(fenced, callback))
+        vet_fail("%s writes beyond the end of the outcome", callback);
     if (outcome->code < WEIR_OUTCOME_OK || outcome->code > WEIR_OUTCOME_FAILED ||
         outcome->code == WEIR_OUTCOME_DROP)
         vet_fail("%s returns the code %d; allowed: 0 (OK), 1 (RETRY), 2 (REOPEN) and 4 (FAILED)", callback,
                  outcome->code);
-    if (!memchr(outcome->reason, '\0', sizeof outcome->reason))
-        vet_fail("%s returns a reason without a NUL at its end", callback);
-    if (outcome->code != WEIR_OUTCOME_OK && !*outcome->reason)
-        vet_fail("%s returns the code %d without a reason: set outcome->reason", callback, outcome->code);
+    vet_fenced_check_reason(fenced, callback);
     specimen->code = outcome->code;
     if (outcome->code != WEIR_OUTCOME_OK)
         memcpy(specimen->reason, outcome->reason, sizeof specimen->reason);
@@ -54,40 +34,27 @@ static void check_outcome(struct vet_specimen *specimen, const struct fenced *fe
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-static void begin(struct vet_specimen *specimen)
-{
-    if (specimen->before)
-        specimen->before();
-}
-
-static void end(struct vet_specimen *specimen, const char *callback)
-{
-    vet_leave();
-    if (specimen->after)
-        specimen->after(specimen, callback);
-}
-
 static int call(struct vet_specimen *specimen, enum vet_call which, const char *name,
                 void (*callback)(void *self, weir_outcome *outcome))
 {
-    struct fenced fenced;
-    prepare_outcome(&fenced);
-    begin(specimen);
+    struct vet_fenced fenced;
+    vet_fenced_init(&fenced, 0);
+    vet_tested_begin(&specimen->tested);
     vet_enter(which, "%s", name);
     callback(specimen->self, &fenced.outcome);
-    end(specimen, name);
+    vet_tested_end(&specimen->tested, name);
     check_outcome(specimen, &fenced, name);
     return specimen->code;
 }
 
 void vet_specimen_probe(struct vet_specimen *specimen, int64_t timeout_ms)
 {
-    struct fenced fenced;
-    prepare_outcome(&fenced);
-    begin(specimen);
+    struct vet_fenced fenced;
+    vet_fenced_init(&fenced, 0);
+    vet_tested_begin(&specimen->tested);
     vet_enter(VET_PROBE, "probe with %lld ms", (long long)timeout_ms);
     specimen->type->probe(specimen->self, timeout_ms, &fenced.outcome);
-    end(specimen, "probe");
+    vet_tested_end(&specimen->tested, "probe");
     check_outcome(specimen, &fenced, "probe");
 }
 
@@ -101,10 +68,10 @@ bool vet_specimen_open(struct vet_specimen *specimen)
 void vet_specimen_close(struct vet_specimen *specimen)
 {
     if (specimen->type->close) {
-        begin(specimen);
+        vet_tested_begin(&specimen->tested);
         vet_enter(VET_CLOSE, "close");
         specimen->type->close(specimen->self);
-        end(specimen, "close");
+        vet_tested_end(&specimen->tested, "close");
     }
     atomic_store(&specimen->is_open, false);
 }
@@ -263,6 +230,8 @@ void vet_specimen_launch(struct vet_specimen *specimen)
     specimen->refused_hash = 0;
     specimen->full_in_row = specimen->same_in_row = specimen->last_mark = specimen->asked = 0;
     specimen->reason[0] = '\0';
+    if (!specimen->sender.is_open)
+        vet_sender_open(&specimen->sender);
     start_thread(live, specimen);
 }
 
@@ -305,16 +274,15 @@ void vet_specimen_stop(struct vet_specimen *specimen, const char *when)
             (unsigned long long)atomic_load(&specimen->tally.stop_waits));
     }
     pthread_join(specimen->thread, NULL);
+    vet_sender_close(&specimen->sender);
 }
 
 /* ---- Lives ----------------------------------------------------------------------------------- */
 
-static _Thread_local struct vet_sender *awaited;
-
+/* vet_sender_has_ended reaps the command. */
 static bool has_sent(const struct vet_specimen *specimen)
 {
-    (void)specimen;
-    return vet_sender_has_ended(awaited);
+    return vet_sender_has_ended((struct vet_sender *)(uintptr_t)&specimen->sender);
 }
 
 static bool has_added_all(const struct vet_specimen *specimen)
@@ -338,18 +306,14 @@ static void await_quiet(struct vet_specimen *specimen)
 uint64_t vet_specimen_live(struct vet_specimen *specimen)
 {
     enum { UNSENT_MS = 100 };
-    struct vet_sender sender;
     const struct vet_subject *subject = specimen->subject;
-    vet_sender_open(&sender);
-    awaited = &sender;
     vet_specimen_start(specimen);
-    vet_sender_start(&sender, subject);
+    vet_sender_start(&specimen->sender, subject);
     vet_specimen_await(specimen, has_sent, vet_page->deadline_ms / 2);
     vet_specimen_await(specimen, has_added_all, subject->write ? vet_page->deadline_ms / 10 : UNSENT_MS);
     if (subject->write && !specimen->expected && has_added_all(specimen))
         await_quiet(specimen);
     vet_specimen_stop(specimen, "while it runs");
-    vet_sender_close(&sender);
     return atomic_load(&specimen->tally.added);
 }
 
@@ -402,15 +366,19 @@ void vet_specimen_make(struct vet_specimen *specimen, const struct vet_subject *
     specimen->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (specimen->wake_fd < 0)
         vet_skip("vet itself: eventfd: %s", strerror(errno));
+    specimen->tested = (struct vet_tested){.self = &specimen->self,
+                                           .kind = "source",
+                                           .options = specimen->source->own_options,
+                                           .table = &specimen->source->type->options};
     vet_specimen_attach(specimen);
 }
 
 bool vet_specimen_try_create(struct vet_specimen *specimen, struct wr_error *error)
 {
-    begin(specimen);
+    vet_tested_begin(&specimen->tested);
     vet_enter(VET_CREATE, "create");
     wr_source_create(specimen->source, specimen->document->root, error);
-    end(specimen, "create");
+    vet_tested_end(&specimen->tested, "create");
     specimen->self = specimen->source->self;
     return specimen->self;
 }
@@ -431,14 +399,14 @@ void vet_specimen_create(struct vet_specimen *specimen, const struct vet_subject
 void vet_specimen_destroy(struct vet_specimen *specimen)
 {
     if (specimen->self) {
-        begin(specimen);
+        vet_tested_begin(&specimen->tested);
         vet_enter(VET_DESTROY, "destroy");
         specimen->type->destroy(specimen->self);
-        end(specimen, "destroy");
+        vet_tested_end(&specimen->tested, "destroy");
         /* a source that uses the options of another one, which is destroyed, must not find them intact */
         memset(specimen->source->own_options, 0xa5, specimen->source->type->options.struct_bytes);
     }
-    vet_specimen_detach(specimen);
+    vet_tested_detach(&specimen->tested);
     specimen->self = specimen->source->self = NULL;
     close(specimen->wake_fd);
     wr_source_free(specimen->source);

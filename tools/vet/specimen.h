@@ -11,9 +11,18 @@
 #include <weir/source.h>
 
 #include "source/source.h"
+#include "tested.h"
 #include "vet.h"
 
 struct wr_error;
+
+/* The standard input of this process becomes a pipe, whose other end the command of --write writes to. */
+struct vet_sender {
+    bool is_open;
+    int pipe;  /* -1: closed */
+    int input; /* what was standard input before */
+    pid_t command;
+};
 
 /* What becomes of the records that are added. */
 enum vet_intake {
@@ -32,6 +41,7 @@ struct vet_tally {
 };
 
 struct vet_specimen {
+    struct vet_tested tested;
     struct wr_source *source; /* holds its host and options */
     struct wr_document *document;
     const weir_source_type *type;
@@ -47,7 +57,8 @@ struct vet_specimen {
     _Atomic bool stops, is_open, has_ended;
     _Atomic bool settles_nothing; /* marks stay pending */
     struct vet_tally tally;
-    uint64_t expected; /* a life waits for so many values; 0: until no more come */
+    struct vet_sender sender; /* open while it runs */
+    uint64_t expected;        /* a life waits for so many values; 0: until no more come */
 
     /* the source's thread */
     bool is_full;          /* something found no room since wait reported room */
@@ -59,10 +70,6 @@ struct vet_specimen {
     uint64_t asked; /* calls of settled */
     int code;       /* of its last callback */
     char reason[256];
-
-    /* called before and after each callback, unless NULL */
-    void (*before)(void);
-    void (*after)(const void *specimen, const char *callback);
 };
 
 /* Prepares a source with the options of --options; the check fails if they are refused. */
@@ -118,16 +125,8 @@ uint64_t vet_specimen_whole(const struct vet_subject *subject);
 
 /* For vet_specimen_make: gives it vet's functions. */
 void vet_specimen_attach(struct vet_specimen *specimen);
-void vet_specimen_detach(struct vet_specimen *specimen);
 
 /* ---- What is sent to it: --write ------------------------------------------------------------- */
-
-/* The standard input of this process becomes a pipe, whose other end the command of --write writes to. */
-struct vet_sender {
-    int pipe;  /* -1: closed */
-    int input; /* what was standard input before */
-    pid_t command;
-};
 
 /* Before the source is started. */
 void vet_sender_open(struct vet_sender *sender);

@@ -10,29 +10,14 @@
 #include <unistd.h>
 
 #include "parse/parser.h"
-#include "services.h"
 #include "specimen.h"
 #include "text/hash.h"
 
 /* ---- Specimen of a host ---------------------------------------------------------------------- */
 
-enum { MAX_SPECIMENS = 16 };
-
-static struct vet_specimen *_Atomic specimens[MAX_SPECIMENS];
-
-static struct vet_specimen *find(const struct wr_source *source)
-{
-    for (size_t i = 0; i < MAX_SPECIMENS; i++) {
-        struct vet_specimen *specimen = specimens[i];
-        if (specimen && specimen->source == source)
-            return specimen;
-    }
-    vet_fail("a service was called with a host that is not the source's, or after its destroy has returned");
-}
-
 static struct vet_specimen *of_host(const weir_host *host)
 {
-    return find((const struct wr_source *)host); /* shown is its first member */
+    return (struct vet_specimen *)vet_tested_of(host); /* its first member */
 }
 
 /* [source] functions. */
@@ -42,35 +27,6 @@ static struct vet_specimen *of_thread(const weir_host *host, const char *functio
     if (!pthread_equal(atomic_load(&specimen->runner), pthread_self()))
         vet_fail("%s was called from another thread than the source's own", function);
     return specimen;
-}
-
-/* ---- Messages -------------------------------------------------------------------------------- */
-
-static void host_log(const weir_host *host, int level, const char *format, ...)
-{
-    char text[1024];
-    va_list arguments;
-    const struct vet_specimen *specimen = of_host(host);
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    vet_services_check_log(&specimen->source->type->options, specimen->source->own_options, level, text);
-}
-
-static void (*core_refuse)(const weir_host *host, const char *option, const char *format, ...);
-
-static void host_refuse(const weir_host *host, const char *option, const char *format, ...)
-{
-    char text[1024];
-    va_list arguments;
-    const struct vet_specimen *specimen = of_host(host);
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    if (specimen->self)
-        vet_fail("host->refuse was called after create; report later errors in an outcome");
-    vet_services_check_refusal(&specimen->source->type->options, specimen->source->own_options, option, text);
-    core_refuse(host, option, "%s", text);
 }
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
@@ -256,7 +212,7 @@ static int take(struct vet_specimen *specimen, uint64_t hash, uint64_t count)
 /* In place of wr_source_host_add: also what the core's parser adds comes here. */
 static int take_record(struct wr_source *source, const weir_record *record)
 {
-    struct vet_specimen *specimen = find(source);
+    struct vet_specimen *specimen = of_host(&source->shown);
     check_record(record);
     return take(specimen, hash_of(record) | 1, record->count);
 }
@@ -288,8 +244,7 @@ static void intake_refuse(const weir_host *host, uint64_t n, const char *where, 
         vet_fail("weir_intake.refuse was called with NULL for `where`; use \"\"");
     if (!*text)
         vet_fail("weir_intake.refuse was called without a message");
-    vet_services_check_text(&specimen->source->type->options, specimen->source->own_options,
-                            "the message of weir_intake.refuse", text);
+    vet_tested_check_text(&specimen->tested, "the message of weir_intake.refuse", text);
     snprintf(vet_page->last_log, sizeof vet_page->last_log, "%.255s", text);
     atomic_fetch_add(&specimen->tally.refused, n);
 }
@@ -408,11 +363,9 @@ static const weir_status status = {sizeof status, status_read, status_release};
 
 /* ---- Attaching ------------------------------------------------------------------------------- */
 
-static const void *(*core_service)(const weir_host *host, const char *id);
-
 static const void *host_service(const weir_host *host, const char *id)
 {
-    of_host(host);
+    const struct vet_specimen *specimen = of_host(host);
     if (!id)
         vet_fail("host->service was called without a name");
     if (strcmp(id, WEIR_SERVICE_INTAKE) == 0)
@@ -421,31 +374,15 @@ static const void *host_service(const weir_host *host, const char *id)
         return &blocks;
     if (strcmp(id, WEIR_SERVICE_STATUS) == 0)
         return &status;
-    return core_service(host, id);
+    return specimen->tested.core.service(host, id);
 }
 
 void vet_specimen_attach(struct vet_specimen *specimen)
 {
     weir_host *shown = &specimen->source->shown;
-    core_refuse = shown->refuse;
-    core_service = shown->service;
-    shown->log = host_log;
-    shown->refuse = host_refuse;
+    vet_tested_attach(&specimen->tested, shown);
     shown->wait = host_wait;
     shown->stopping = host_stopping;
     shown->service = host_service;
     specimen->source->add = take_record;
-    for (size_t i = 0; i < MAX_SPECIMENS; i++)
-        if (!specimens[i]) {
-            specimens[i] = specimen;
-            return;
-        }
-    vet_skip("vet itself: too many sources at once");
-}
-
-void vet_specimen_detach(struct vet_specimen *specimen)
-{
-    for (size_t i = 0; i < MAX_SPECIMENS; i++)
-        if (specimens[i] == specimen)
-            specimens[i] = NULL;
 }

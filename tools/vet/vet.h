@@ -75,9 +75,11 @@ struct vet_page {
     char types[VET_TYPES][VET_TYPE_NAME];
 };
 
+typedef void vet_check_run(const struct vet_subject *subject);
+
 struct vet_check {
     const char *name;
-    void (*run)(const struct vet_subject *subject);
+    vet_check_run *run;
     const char *guide; /* the section of the guide that explains what is checked, as an anchor */
     unsigned calls;    /* bits of vet_call; the check is skipped if one of them hung or crashed before */
     bool exits;        /* the child ends with exit(), as programs do */
@@ -114,53 +116,21 @@ void vet_leave(void);
 int64_t vet_now_ms(void);
 
 /* The checks of a handler type. */
-void vet_check_type(const struct vet_subject *subject);
-void vet_check_options(const struct vet_subject *subject);
-void vet_check_prepare(const struct vet_subject *subject);
-void vet_check_create(const struct vet_subject *subject);
-void vet_check_values(const struct vet_subject *subject);
-void vet_check_life(const struct vet_subject *subject);
-void vet_check_batches(const struct vet_subject *subject);
-void vet_check_names(const struct vet_subject *subject);
-void vet_check_series(const struct vet_subject *subject);
-void vet_check_numbers(const struct vet_subject *subject);
-void vet_check_formats(const struct vet_subject *subject);
-void vet_check_flush(const struct vet_subject *subject);
-void vet_check_wake(const struct vet_subject *subject);
-void vet_check_now(const struct vet_subject *subject);
-void vet_check_probe(const struct vet_subject *subject);
-void vet_check_stop(const struct vet_subject *subject);
-void vet_check_instances(const struct vet_subject *subject);
-void vet_check_state(const struct vet_subject *subject);
-void vet_check_descriptors(const struct vet_subject *subject);
-void vet_check_threads(const struct vet_subject *subject);
-void vet_check_memory(const struct vet_subject *subject);
-void vet_check_abandon(const struct vet_subject *subject);
-void vet_check_program(const struct vet_subject *subject);
-void vet_check_exit(const struct vet_subject *subject);
-void vet_check_fork(const struct vet_subject *subject);
+vet_check_run vet_check_type, vet_check_options, vet_check_prepare, vet_check_create, vet_check_values,
+    vet_check_life, vet_check_batches, vet_check_names, vet_check_series, vet_check_numbers, vet_check_formats,
+    vet_check_flush, vet_check_wake, vet_check_now, vet_check_probe, vet_check_stop, vet_check_instances,
+    vet_check_state, vet_check_descriptors, vet_check_threads, vet_check_memory, vet_check_abandon,
+    vet_check_program, vet_check_exit, vet_check_fork;
 
 /* The checks of a source type. */
-void vet_check_source_type(const struct vet_subject *subject);
-void vet_check_source_options(const struct vet_subject *subject);
-void vet_check_source_create(const struct vet_subject *subject);
-void vet_check_source_values(const struct vet_subject *subject);
-void vet_check_source_life(const struct vet_subject *subject);
-void vet_check_source_idle(const struct vet_subject *subject);
-void vet_check_source_full(const struct vet_subject *subject);
-void vet_check_source_refused(const struct vet_subject *subject);
-void vet_check_source_stop(const struct vet_subject *subject);
-void vet_check_source_reload(const struct vet_subject *subject);
-void vet_check_source_state(const struct vet_subject *subject);
-void vet_check_source_descriptors(const struct vet_subject *subject);
-void vet_check_source_threads(const struct vet_subject *subject);
-void vet_check_source_memory(const struct vet_subject *subject);
-void vet_check_source_abandon(const struct vet_subject *subject);
-void vet_check_source_probe(const struct vet_subject *subject);
+vet_check_run vet_check_source_type, vet_check_source_options, vet_check_source_create, vet_check_source_values,
+    vet_check_source_life, vet_check_source_idle, vet_check_source_full, vet_check_source_refused,
+    vet_check_source_stop, vet_check_source_reload, vet_check_source_state, vet_check_source_descriptors,
+    vet_check_source_threads, vet_check_source_memory, vet_check_source_abandon, vet_check_source_probe,
+    vet_check_source_program;
 
 /* Calls probe, of a handler or a source. It must return in time and leave no descriptor open. */
 typedef void vet_probe_call(void *ctx, int64_t timeout_ms);
 void vet_check_probe_within(vet_probe_call *call, void *ctx, int64_t timeout_ms);
-void vet_check_source_program(const struct vet_subject *subject);
 
 #endif

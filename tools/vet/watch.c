@@ -311,6 +311,7 @@ bool vet_watch(enum vet_watch_kind kind, void (*code)(void *ctx), void *ctx, cha
         signal(WTERMSIG(status), SIG_DFL);
         raise(WTERMSIG(status));
     }
+    vet_watch_exit_if_decided();
     return watched;
 }
 

@@ -14,7 +14,8 @@ enum vet_watch_kind {
 };
 
 /* Runs code in a child process and writes a description of its first forbidden system call to text, or "". The
- * calls are not blocked. Returns false if monitoring is not possible here; the text is then the reason. */
+ * calls are not blocked. Ends the check if the child has recorded a verdict. Returns false if monitoring is not
+ * possible here; the text is then the reason. */
 bool vet_watch(enum vet_watch_kind kind, void (*code)(void *ctx), void *ctx, char *text, size_t size);
 
 /* Ends the check if the monitored child has recorded a verdict. */
