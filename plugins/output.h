@@ -23,9 +23,7 @@
 
 static inline int64_t output_now_ms(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return system_clock_ns(CLOCK_MONOTONIC) / 1000000;
 }
 
 /* Rounded up. */

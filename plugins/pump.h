@@ -12,6 +12,8 @@
 
 #include <weir/source.h>
 
+#include "system.h"
+
 struct pump {
     const weir_host *host;
     const weir_intake *intake;
@@ -129,8 +131,7 @@ static inline void pump_read_record_end(struct pump *pump, int fd)
 /* Sets a result with errno behind its reason. */
 static inline void pump_fail(weir_outcome *outcome, int code, const char *what)
 {
-    outcome->code = code;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s: %s", what, strerror(errno));
+    system_fail(outcome, code, "%s: %s", what, strerror(errno));
 }
 
 #endif

@@ -1,15 +1,22 @@
-/* system: descriptions of errno's numbers, and descriptors, for handlers of all kinds. */
+/* system: descriptions of errno's numbers, clocks, failures, and descriptors, for plugins of all kinds. */
 #ifndef WEIR_PLUGINS_SYSTEM_H
 #define WEIR_PLUGINS_SYSTEM_H
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
+
+#include <weir/host.h>
 
 #include "../lib/os/own_fd.h"
 
@@ -23,6 +30,40 @@ static inline const char *system_strerror(int error)
 #else
     return strerror(error);
 #endif
+}
+
+static inline int64_t system_clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Returns zeroed memory for an instance; NULL after host->refuse. */
+static inline void *system_allocate(const weir_host *host, size_t size)
+{
+    void *memory = calloc(1, size);
+    if (!memory)
+        host->refuse(host, "", "out of memory");
+    return memory;
+}
+
+/* Sets the code of an outcome and its reason. Returns false. */
+WEIR_PRINTF(3, 4)
+static inline bool system_fail(weir_outcome *outcome, int code, const char *format, ...)
+{
+    va_list arguments;
+    outcome->code = code;
+    va_start(arguments, format);
+    vsnprintf(outcome->reason, sizeof outcome->reason, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* The same for a source that has to be opened again, with a number of errno. */
+static inline bool system_fail_by(weir_outcome *outcome, const char *what, int error)
+{
+    return system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: %s", what, system_strerror(error));
 }
 
 /* Moves a descriptor that was just opened, -1 allowed, above the standard streams. A program may run with these

@@ -48,11 +48,9 @@ static bool wants_color(int64_t option, int fd)
 static void *console_create(const weir_host *host, const void *given)
 {
     const struct console_options *options = given;
-    struct console *console = calloc(1, sizeof *console);
-    if (!console) {
-        host->refuse(host, "", "out of memory");
+    struct console *console = system_allocate(host, sizeof *console);
+    if (!console)
         return NULL;
-    }
     console->host = host;
     console->encoder = host->service(host, WEIR_SERVICE_ENCODER);
     console->fd = options->to == TO_STDERR ? STDERR_FILENO : STDOUT_FILENO;
@@ -84,17 +82,15 @@ static void console_emit(void *self, const weir_batch *batch, weir_outcome *outc
     size_t written;
     for (outcome->done = 0; outcome->done < batch->count;) {
         if (!console->encoder->encode(console->host, batch, outcome->done, CHUNK, &encoded)) {
-            outcome->code = WEIR_OUTCOME_RETRY;
-            snprintf(outcome->reason, sizeof outcome->reason, "out of memory");
+            system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
             return;
         }
         int error = output_write(console->host, console->fd, encoded.data, encoded.length, &written);
         outcome->done += console->encoder->settled(console->host, written, NULL);
         if (error) {
-            outcome->code = is_final(console->fd, error) ? WEIR_OUTCOME_FAILED : WEIR_OUTCOME_RETRY;
-            snprintf(outcome->reason, sizeof outcome->reason, "write to %s: %s",
-                     console->fd == STDERR_FILENO ? "standard error" : "standard output",
-                     system_strerror(error));
+            system_fail(outcome, is_final(console->fd, error) ? WEIR_OUTCOME_FAILED : WEIR_OUTCOME_RETRY,
+                        "write to %s: %s", console->fd == STDERR_FILENO ? "standard error" : "standard output",
+                        system_strerror(error));
             return;
         }
     }

@@ -67,16 +67,12 @@ static bool check_path(const char *path, weir_outcome *outcome)
     if (stat(path, &status) != 0) {
         if (errno == ENOENT)
             return true;
-        outcome->code = WEIR_OUTCOME_REOPEN;
-        snprintf(outcome->reason, sizeof outcome->reason, "open %.150s: %s", path, system_strerror(errno));
-        return false;
+        return system_fail(outcome, WEIR_OUTCOME_REOPEN, "open %.150s: %s", path, system_strerror(errno));
     }
     const char *why = find_ban(&status);
     if (!why)
         return true;
-    outcome->code = WEIR_OUTCOME_FAILED;
-    snprintf(outcome->reason, sizeof outcome->reason, "open %.120s: %s", path, why);
-    return false;
+    return system_fail(outcome, WEIR_OUTCOME_FAILED, "open %.120s: %s", path, why);
 }
 
 bool database_may_open(struct database *database, const char *path, weir_outcome *outcome)
@@ -123,11 +119,8 @@ bool database_is_in_place(const struct database *database, const char *path)
 
 bool database_check(const struct database *database, const char *path, weir_outcome *outcome)
 {
-    if (database_is_lost(database)) {
-        outcome->code = WEIR_OUTCOME_FAILED;
-        snprintf(outcome->reason, sizeof outcome->reason, "%.120s: %s", path, lost);
-        return false;
-    }
+    if (database_is_lost(database))
+        return system_fail(outcome, WEIR_OUTCOME_FAILED, "%.120s: %s", path, lost);
     if (database_is_in_place(database, path))
         return true;
     outcome->code = WEIR_OUTCOME_REOPEN;
@@ -152,29 +145,26 @@ static int outcome_code(int code)
     }
 }
 
+const char *database_message(sqlite3 *db, int code)
+{
+    return db && sqlite3_errcode(db) != SQLITE_OK ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+}
+
 void database_set_outcome(weir_outcome *outcome, const char *operation, const char *path, int code,
                           const char *message)
 {
-    outcome->code = outcome_code(code);
-    snprintf(outcome->reason, sizeof outcome->reason, "%s %.150s: %s", operation, path, message);
+    system_fail(outcome, outcome_code(code), "%s %.150s: %s", operation, path, message);
 }
 
 /* ---- Locks ----------------------------------------------------------------------------------- */
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 int database_wait(void *ctx, int count)
 {
     enum { MAX_WAIT_MS = 50 };
     struct database_wait *wait = ctx;
     if (count == 0)
-        wait->since_ns = now_ns();
-    if (now_ns() - wait->since_ns >= wait->timeout_ns)
+        wait->since_ns = system_clock_ns(CLOCK_MONOTONIC);
+    if (system_clock_ns(CLOCK_MONOTONIC) - wait->since_ns >= wait->timeout_ns)
         return 0;
     return wait->host->wait(wait->host, count < MAX_WAIT_MS ? count + 1 : MAX_WAIT_MS);
 }

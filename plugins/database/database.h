@@ -46,6 +46,9 @@ bool database_check(const struct database *database, const char *path, weir_outc
 /* [fork] Closes the descriptors in the child, and remembers the file, which must not be opened there. */
 void database_abandon(const struct database *database);
 
+/* Describes the last error of a connection, which may be NULL. Valid until its next call. */
+const char *database_message(sqlite3 *db, int code);
+
 /* Sets code and reason from a code of SQLite. message: of the connection. */
 void database_set_outcome(weir_outcome *outcome, const char *operation, const char *path, int code,
                           const char *message);

@@ -87,11 +87,9 @@ static void *fifo_create(const weir_host *host, const void *given)
     mode_t mode;
     if (!output_set_mode(host, options->mode, &mode))
         return NULL;
-    struct fifo *fifo = calloc(1, sizeof *fifo);
-    if (!fifo) {
-        host->refuse(host, "", "out of memory");
+    struct fifo *fifo = system_allocate(host, sizeof *fifo);
+    if (!fifo)
         return NULL;
-    }
     fifo->host = host;
     fifo->encoder = host->service(host, WEIR_SERVICE_ENCODER);
     fifo->encoder->limit_lines(host, PIPE_BUF);
@@ -403,8 +401,7 @@ static void fifo_emit(void *self, const weir_batch *batch, weir_outcome *outcome
         result = write_waiting(fifo);
     while (!result.state && outcome->done < batch->count && !outcome->rejected) {
         if (!fifo->encoder->encode(fifo->host, batch, outcome->done, CHUNK_BYTES, &encoded)) {
-            outcome->code = WEIR_OUTCOME_RETRY;
-            snprintf(outcome->reason, sizeof outcome->reason, "out of memory");
+            system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
             return;
         }
         result = write_encoded(fifo, &encoded, outcome);

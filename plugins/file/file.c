@@ -34,11 +34,9 @@ static void *file_create(const weir_host *host, const void *given)
     struct settings settings;
     if (!wr_settings_init(&settings, host, given))
         return NULL;
-    struct file *file = calloc(1, sizeof *file);
-    if (!file) {
-        host->refuse(host, "", "out of memory");
+    struct file *file = system_allocate(host, sizeof *file);
+    if (!file)
         return NULL;
-    }
     file->host = host;
     file->encoder = host->service(host, WEIR_SERVICE_ENCODER);
     file->settings = settings;
@@ -107,9 +105,7 @@ static void file_wake(void *self, int why, weir_outcome *outcome)
 
 static void set_outcome(weir_outcome *outcome, int code, const char *operation, const char *path, int error)
 {
-    outcome->code = code;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s %.120s: %s", operation, path,
-             wr_file_error_text(error));
+    system_fail(outcome, code, "%s %.120s: %s", operation, path, wr_file_error_text(error));
 }
 
 static void file_open(void *self, weir_outcome *outcome)

@@ -90,11 +90,9 @@ static void set_up(struct forward *forward, const struct forward_options *option
 
 static void *forward_create(const weir_host *host, const void *given)
 {
-    struct forward *forward = calloc(1, sizeof *forward);
-    if (!forward) {
-        host->refuse(host, "", "out of memory");
+    struct forward *forward = system_allocate(host, sizeof *forward);
+    if (!forward)
         return NULL;
-    }
     forward->host = host;
     wr_forward_link_init(&forward->link, host);
     if (!check_destination(forward, given)) {
@@ -156,8 +154,7 @@ static void forward_emit(void *self, const weir_batch *batch, weir_outcome *outc
     struct forward_link *link = &forward->link;
     outcome->done = 0;
     if (!wr_connection_is_open(&link->connection)) {
-        outcome->code = WEIR_OUTCOME_REOPEN;
-        snprintf(outcome->reason, sizeof outcome->reason, "the connection was closed by the program");
+        system_fail(outcome, WEIR_OUTCOME_REOPEN, "the connection was closed by the program");
         return;
     }
     enum connection_state state = wr_forward_link_deliver(link, batch, forward->ack_timeout_ms);

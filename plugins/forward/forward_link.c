@@ -14,6 +14,8 @@
 
 #include "../forwarding/forward_identity.h"
 #include "../output.h"
+#include "text/array.h"
+#include "text/hash.h"
 
 enum {
     POLL_MS = 20, /* interval of fork points in a wait */
@@ -46,15 +48,12 @@ static bool add_flight(struct forward_link *link, struct flight flight)
         memmove(link->flights, link->flights + link->flight_first, link->flight_count * sizeof *link->flights);
         link->flight_first = 0;
     }
-    if (link->flight_count == link->flight_room) {
-        size_t room = link->flight_room ? 2 * link->flight_room : 64;
-        struct flight *grown = realloc(link->flights, room * sizeof *grown);
-        if (!grown)
-            return false;
-        link->flights = grown;
-        link->flight_room = room;
-    }
-    link->flights[link->flight_count++] = flight;
+    struct flight *grown =
+        wr_array_reserve(link->flights, &link->flight_room, (uint32_t)link->flight_count + 1, sizeof *grown);
+    if (!grown)
+        return false;
+    link->flights = grown;
+    grown[link->flight_count++] = flight;
     return true;
 }
 
@@ -249,14 +248,10 @@ void wr_forward_link_describe(const struct forward_link *link, enum connection_s
 
 static uint64_t hash_labels(const weir_batch *batch)
 {
-    uint64_t hash = 14695981039346656037u;
+    uint64_t hash = 0;
     for (size_t i = 0; i < batch->label_count; i++) {
-        for (const char *at = batch->labels[i].key; *at; at++)
-            hash = (hash ^ (unsigned char)*at) * 1099511628211u;
-        hash = (hash ^ 0xffu) * 1099511628211u;
-        for (const char *at = batch->labels[i].value; *at; at++)
-            hash = (hash ^ (unsigned char)*at) * 1099511628211u;
-        hash = (hash ^ 0xfeu) * 1099511628211u;
+        hash = wr_hash_bytes(hash, batch->labels[i].key, strlen(batch->labels[i].key));
+        hash = wr_hash_bytes(hash, batch->labels[i].value, strlen(batch->labels[i].value));
     }
     return hash;
 }
@@ -296,16 +291,10 @@ static bool set_labels(struct wire_series *to, const weir_batch *batch, const we
 
 static bool grow_ids(struct forward_link *link, uint32_t id)
 {
-    if (id < link->id_room)
-        return true;
-    size_t room = 2 * (size_t)id + 256;
-    uint32_t *grown = realloc(link->ids, room * sizeof *grown);
-    if (!grown)
-        return false;
-    memset(grown + link->id_room, 0, (room - link->id_room) * sizeof *grown);
-    link->ids = grown;
-    link->id_room = room;
-    return true;
+    uint32_t *grown = wr_array_reserve(link->ids, &link->id_room, id + 1, sizeof *grown);
+    if (grown)
+        link->ids = grown;
+    return grown;
 }
 
 enum known { IS_KNOWN, IS_TOO_LONG, IS_OUT_OF_MEMORY };

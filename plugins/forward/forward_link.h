@@ -39,12 +39,13 @@ struct forward_link {
     bool is_lost;     /* there is no leave to be taken: the receiver would not get it */
 
     uint32_t *ids; /* by weir_series.id: the id on the wire + 1; 0: none yet */
-    size_t id_room;
+    uint32_t id_room;
     uint32_t id_count;
     uint64_t labels_hash; /* of the batch's labels that the series were sent with */
 
     struct flight *flights;
-    size_t flight_count, flight_first, flight_room;
+    size_t flight_count, flight_first;
+    uint32_t flight_room;
     char origin[2 * WIRE_ID + 1]; /* of the flights that are not old */
     uint64_t begin, sent_end, settled_end;
     uint64_t refused;        /* samples of flights that are settled, not reported yet */

@@ -2,6 +2,8 @@
 
 #include "http.h"
 
+#include "../system.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,11 +48,9 @@ static void init_request(struct http *http)
 static void *http_create(const weir_host *host, const void *given)
 {
     const struct settings_options *options = given;
-    struct http *http = calloc(1, sizeof *http);
-    if (!http) {
-        host->refuse(host, "", "out of memory");
+    struct http *http = system_allocate(host, sizeof *http);
+    if (!http)
         return NULL;
-    }
     http->host = host;
     http->encoder = host->service(host, WEIR_SERVICE_ENCODER);
     http->protocol = wr_protocol_find(host, http->encoder);
@@ -84,8 +84,7 @@ static void http_open(void *self, weir_outcome *outcome)
     struct http *http = self;
     if (wr_client_open(&http->client, &http->settings.client))
         return;
-    outcome->code = WEIR_OUTCOME_RETRY;
-    snprintf(outcome->reason, sizeof outcome->reason, "out of memory or file descriptors");
+    system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory or file descriptors");
 }
 
 /* Without sending a request, only the connection can be tested. */
@@ -104,8 +103,7 @@ static void http_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
         snprintf(outcome->reason, sizeof outcome->reason, "%.200s accepts connections", request.peer);
     } else {
         wr_response_classify(&request, &reply, &response);
-        outcome->code = WEIR_OUTCOME_RETRY;
-        snprintf(outcome->reason, sizeof outcome->reason, "%s", response.message);
+        system_fail(outcome, WEIR_OUTCOME_RETRY, "%s", response.message);
     }
     wr_client_close(&http->client);
 }

@@ -15,6 +15,7 @@
 
 #include <weir/handler.h>
 
+#include "../system.h"
 #include "failures.h"
 #include "flight.h"
 #include "messages.h"
@@ -102,11 +103,9 @@ static void take_report(void *context, const rd_kafka_message_t *message)
 static void *kafka_create(const weir_host *host, const void *given)
 {
     const struct settings_options *options = given;
-    struct kafka *kafka = calloc(1, sizeof *kafka);
-    if (!kafka) {
-        host->refuse(host, "", "out of memory");
+    struct kafka *kafka = system_allocate(host, sizeof *kafka);
+    if (!kafka)
         return NULL;
-    }
     kafka->host = host;
     kafka->encoder = host->service(host, WEIR_SERVICE_ENCODER);
     kafka->options = options;
@@ -136,19 +135,13 @@ static void kafka_destroy(void *self)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static void put_reason(weir_outcome *outcome, const char *reason)
-{
-    snprintf(outcome->reason, sizeof outcome->reason, "%.*s", (int)sizeof outcome->reason - 1, reason);
-}
-
 /* The producer connects by itself. */
 static void kafka_open(void *self, weir_outcome *outcome)
 {
     struct kafka *kafka = self;
     if (wr_producer_open(&kafka->producer, kafka->conf))
         return;
-    outcome->code = WEIR_OUTCOME_RETRY;
-    put_reason(outcome, kafka->producer.problem);
+    system_fail(outcome, WEIR_OUTCOME_RETRY, "%s", kafka->producer.problem);
 }
 
 static void kafka_close(void *self)
@@ -176,20 +169,12 @@ static void kafka_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
         snprintf(outcome->reason, sizeof outcome->reason, "a cluster with %d %s", brokers,
                  brokers == 1 ? "broker" : "brokers");
     } else {
-        outcome->code = WEIR_OUTCOME_RETRY;
-        put_reason(outcome, kafka->producer.problem);
+        system_fail(outcome, WEIR_OUTCOME_RETRY, "%s", kafka->producer.problem);
     }
     kafka_close(kafka);
 }
 
 /* ---- Settling -------------------------------------------------------------------------------- */
-
-static uint32_t find_event_end(const weir_batch *batch, uint32_t first)
-{
-    while (first + 1 < batch->count && batch->samples[first].flags & WEIR_SAMPLE_MORE)
-        first++;
-    return first + 1;
-}
 
 static void count_refused(const struct kafka *kafka, rd_kafka_resp_err_t error, uint32_t samples)
 {
@@ -218,7 +203,7 @@ static bool settle(struct delivery *d)
             break;
         if (outcome->rejected && (rd_kafka_resp_err_t)slot->error != d->refusal)
             return false;
-        uint32_t end = find_event_end(d->batch, outcome->done);
+        uint32_t end = wr_messages_event_end(d->batch, outcome->done);
         if (slot->error && !outcome->rejected) {
             d->refusal = (rd_kafka_resp_err_t)slot->error;
             describe_refusal(d, outcome->done);
@@ -239,10 +224,8 @@ static bool fail(struct delivery *d, int32_t code, int64_t retry_after_ms, const
     settle(d);
     if (d->outcome->rejected)
         return false;
-    d->outcome->code = code;
     d->outcome->retry_after_ms = retry_after_ms;
-    put_reason(d->outcome, reason);
-    return false;
+    return system_fail(d->outcome, code, "%s", reason);
 }
 
 /* ---- Waiting for reports --------------------------------------------------------------------- */

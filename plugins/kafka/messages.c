@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static uint32_t find_event_end(const weir_batch *batch, uint32_t first)
+uint32_t wr_messages_event_end(const weir_batch *batch, uint32_t first)
 {
     while (first + 1 < batch->count && batch->samples[first].flags & WEIR_SAMPLE_MORE)
         first++;
@@ -24,7 +24,7 @@ bool wr_messages_next_event(struct messages *messages, struct messages_event *ev
         return false;
     uint32_t settled = messages->encoder->settled(messages->host, begin, NULL);
     event->first = messages->start + settled;
-    event->end = find_event_end(messages->batch, event->first);
+    event->end = wr_messages_event_end(messages->batch, event->first);
     event->lines = messages->encoded->data + begin;
     event->count = 0;
     do {

@@ -26,6 +26,9 @@ struct messages {
     size_t at;      /* bytes that were looked at */
 };
 
+/* The index behind the event of the sample. */
+uint32_t wr_messages_event_end(const weir_batch *batch, uint32_t first);
+
 /* Sets *event to the next event that has lines. Returns false if there is none. */
 bool wr_messages_next_event(struct messages *messages, struct messages_event *event);
 

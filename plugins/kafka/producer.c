@@ -232,11 +232,8 @@ void wr_producer_close(struct producer *producer)
 
 int64_t wr_producer_now_ms(const struct producer *producer)
 {
-    struct timespec now;
-    if (producer->waiting)
-        return producer->waiting->now_ms(producer->host);
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return producer->waiting ? producer->waiting->now_ms(producer->host)
+                             : system_clock_ns(CLOCK_MONOTONIC) / 1000000;
 }
 
 void wr_producer_poll(struct producer *producer)

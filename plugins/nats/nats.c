@@ -12,6 +12,7 @@
 #include <weir/handler.h>
 #include <weir/weir.h>
 
+#include "../system.h"
 #include "nats_link.h"
 #include "nats_reply.h"
 #include "nats_settings.h"
@@ -450,8 +451,7 @@ static void nats_emit(void *self, const weir_batch *batch, weir_outcome *outcome
     struct nats *nats = self;
     outcome->done = 0;
     if (!wr_nats_link_is_open(&nats->link)) {
-        outcome->code = WEIR_OUTCOME_REOPEN;
-        snprintf(outcome->reason, sizeof outcome->reason, "the connection was closed");
+        system_fail(outcome, WEIR_OUTCOME_REOPEN, "the connection was closed");
         return;
     }
     struct delivery delivery = {nats, batch, outcome, wr_nats_window_begin(&nats->window, batch), 0, false};

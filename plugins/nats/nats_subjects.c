@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "../templates/series_template.h"
+#include "text/array.h"
+#include "text/hash.h"
 
 void wr_nats_subjects_init(struct nats_subjects *subjects, const char *template)
 {
@@ -46,48 +48,30 @@ static char *make(const struct nats_subjects *subjects, const weir_batch *batch,
 
 /* ---- Looking up ------------------------------------------------------------------------------ */
 
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-    do
-        hash = (hash ^ (unsigned char)*text) * 1099511628211u;
-    while (*text++);
-    return hash;
-}
-
 /* settings.labels change with the configuration, while the handler stays. */
 void wr_nats_subjects_begin(struct nats_subjects *subjects, const weir_batch *batch)
 {
-    uint64_t hash = 14695981039346656037u;
-    for (size_t i = 0; i < batch->label_count; i++)
-        hash = hash_text(hash_text(hash, batch->labels[i].key), batch->labels[i].value);
+    uint64_t hash = 0;
+    for (size_t i = 0; i < batch->label_count; i++) {
+        hash = wr_hash_bytes(hash, batch->labels[i].key, strlen(batch->labels[i].key));
+        hash = wr_hash_bytes(hash, batch->labels[i].value, strlen(batch->labels[i].value));
+    }
     if (hash != subjects->labels_hash)
         forget(subjects);
     subjects->labels_hash = hash;
 }
 
-static bool make_room(struct nats_subjects *subjects, size_t id)
-{
-    size_t room = subjects->room ? subjects->room : 64;
-    while (room <= id)
-        room *= 2;
-    char **texts = realloc(subjects->texts, room * sizeof *texts);
-    if (!texts)
-        return false;
-    memset(texts + subjects->room, 0, (room - subjects->room) * sizeof *texts);
-    subjects->texts = texts;
-    subjects->room = room;
-    return true;
-}
-
 const char *wr_nats_subjects_get(struct nats_subjects *subjects, const weir_batch *batch,
                                  const weir_series *series)
 {
-    size_t id = subjects->is_constant ? 0 : series->id;
-    if (id >= subjects->room && !make_room(subjects, id))
+    uint32_t id = subjects->is_constant ? 0 : series->id;
+    char **texts = wr_array_reserve(subjects->texts, &subjects->room, id + 1, sizeof *texts);
+    if (!texts)
         return NULL;
-    if (!subjects->texts[id])
-        subjects->texts[id] = make(subjects, batch, series);
-    return subjects->texts[id];
+    subjects->texts = texts;
+    if (!texts[id])
+        texts[id] = make(subjects, batch, series);
+    return texts[id];
 }
 
 /* ---- The stream's subjects ------------------------------------------------------------------- */

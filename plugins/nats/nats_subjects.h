@@ -14,7 +14,7 @@ struct nats_subjects {
     const char *template;
     bool is_constant;
     char **texts; /* by weir_series.id; NULL: not made yet */
-    size_t room;
+    uint32_t room;
     uint64_t labels_hash; /* of the batch's labels that they were made with */
 };
 

@@ -152,9 +152,8 @@ static const char *advice(int error)
 
 static void set_outcome(const struct prometheus *prometheus, int error, weir_outcome *outcome)
 {
-    outcome->code = WEIR_OUTCOME_RETRY;
-    snprintf(outcome->reason, sizeof outcome->reason, "listen on %.80s: %s%s", prometheus->options->listen,
-             system_strerror(error), advice(error));
+    system_fail(outcome, WEIR_OUTCOME_RETRY, "listen on %.80s: %s%s", prometheus->options->listen,
+                system_strerror(error), advice(error));
 }
 
 /* The library's own descriptors must not get the number of a standard stream that is closed: the program would
@@ -322,8 +321,7 @@ static void prometheus_emit(void *self, const weir_batch *batch, weir_outcome *o
     pthread_mutex_unlock(&state->lock);
     if (outcome->done == batch->count)
         return;
-    outcome->code = WEIR_OUTCOME_RETRY;
-    snprintf(outcome->reason, sizeof outcome->reason, "out of memory");
+    system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
 }
 
 static const weir_handler_type prometheus_type = {

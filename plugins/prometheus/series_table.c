@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
+
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
 /* Frees a text, or keeps it as long as a snapshot may use it. Without memory for that it is leaked. */
@@ -12,15 +14,12 @@ static void retire(struct series_table *table, struct wr_series_text *text)
         wr_series_text_fini(text);
         return;
     }
-    if (table->retired_count == table->retired_room) {
-        size_t room = table->retired_room ? table->retired_room * 2 : 64;
-        char **retired = realloc(table->retired, room * sizeof *retired);
-        if (!retired)
-            return;
-        table->retired = retired;
-        table->retired_room = room;
-    }
-    table->retired[table->retired_count++] = text->family;
+    char **retired =
+        wr_array_reserve(table->retired, &table->retired_room, table->retired_count + 1, sizeof *retired);
+    if (!retired)
+        return;
+    table->retired = retired;
+    retired[table->retired_count++] = text->family;
 }
 
 static void forget_all(struct series_table *table)
@@ -91,29 +90,19 @@ static bool use_labels(struct series_table *table, const weir_batch *batch)
 
 static bool has_place(struct series_table *table, uint32_t id)
 {
-    if (id < table->place_count)
-        return true;
-    size_t count = ((size_t)id + 1) * 2;
-    uint32_t *places = realloc(table->places, count * sizeof *places);
-    if (!places)
-        return false;
-    memset(places + table->place_count, 0, (count - table->place_count) * sizeof *places);
-    table->places = places;
-    table->place_count = count;
-    return true;
+    uint32_t *places = wr_array_reserve(table->places, &table->place_count, id + 1, sizeof *places);
+    if (places)
+        table->places = places;
+    return places;
 }
 
 static bool has_room(struct series_table *table)
 {
-    if (table->count < table->room)
-        return true;
-    size_t room = table->room ? table->room * 2 : 64;
-    struct wr_exposed *entries = realloc(table->entries, room * sizeof *entries);
-    if (!entries)
-        return false;
-    table->entries = entries;
-    table->room = room;
-    return true;
+    struct wr_exposed *entries =
+        wr_array_reserve(table->entries, &table->room, table->count + 1, sizeof *entries);
+    if (entries)
+        table->entries = entries;
+    return entries;
 }
 
 static bool make_text(struct series_table *table, struct wr_series_text *text, const weir_batch *batch,
@@ -207,7 +196,7 @@ static bool is_over(const struct wr_exposed *entry, int64_t before_ns)
 
 void series_table_expire(struct series_table *table, int64_t before_ns)
 {
-    size_t kept = 0;
+    uint32_t kept = 0;
     for (size_t i = 0; i < table->count; i++) {
         struct wr_exposed *entry = &table->entries[i];
         if (is_over(entry, before_ns)) {
@@ -235,13 +224,11 @@ static void sort(struct series_table *table)
 
 bool series_table_take_snapshot(struct series_table *table, struct series_snapshot *snapshot)
 {
-    if (snapshot->room < table->count) {
-        struct wr_exposed *entries = realloc(snapshot->entries, table->room * sizeof *entries);
-        if (!entries)
-            return false;
-        snapshot->entries = entries;
-        snapshot->room = table->room;
-    }
+    struct wr_exposed *entries =
+        wr_array_reserve(snapshot->entries, &snapshot->room, table->count, sizeof *entries);
+    if (!entries)
+        return false;
+    snapshot->entries = entries;
     sort(table);
     snapshot->count = table->count;
     if (table->count)

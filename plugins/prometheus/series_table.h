@@ -14,15 +14,15 @@
 /* Initialized with zeros and rules. */
 struct series_table {
     struct wr_exposed *entries; /* seen_ns: when the sample came, monotonic; INT64_MIN: the series has ended */
-    size_t count, room;
+    uint32_t count, room;
     uint32_t *places; /* by series id: index in entries, plus one; 0: none */
-    size_t place_count;
+    uint32_t place_count;
     weir_label *labels; /* a copy of the batch's */
     size_t label_count;
     bool is_sorted;
     bool has_snapshot; /* of which texts are in use that the entries may no longer have */
     char **retired;    /* texts of that kind, to be freed */
-    size_t retired_count, retired_room;
+    uint32_t retired_count, retired_room;
     struct wr_series_rules rules;
     const weir_host *host;
     const weir_summaries *summaries; /* for when totals began; NULL: that is not shown */
@@ -31,7 +31,7 @@ struct series_table {
 /* The entries at one moment, to make a page of them without the lock. Initialized with zeros. */
 struct series_snapshot {
     struct wr_exposed *entries;
-    size_t count, room;
+    uint32_t count, room;
 };
 
 void series_table_fini(struct series_table *table);

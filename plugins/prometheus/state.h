@@ -9,6 +9,7 @@
 
 #include <weir/handler.h>
 
+#include "../system.h"
 #include "series_table.h"
 #include "unscraped.h"
 
@@ -24,9 +25,7 @@ struct state {
 
 static inline int64_t state_now_ns(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return system_clock_ns(CLOCK_MONOTONIC);
 }
 
 #endif

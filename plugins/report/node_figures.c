@@ -9,46 +9,24 @@ const char *const node_key_names[NODE_KEYS] = {
 };
 
 const struct node_figure node_figure_table[NODE_FIGURES] = {
-    {"max_t_cpu_pct_per_cpu_avg", "%", "the most that all processors were busy"},
-    {"cpu_avg_utilization_pct", "%", "how busy all processors were, on average"},
-    {"cpu_avg_utilization_at100_pct", "% of reports", "all processors busy without a break"},
-    {"cpu_avg_utilization_over80_pct", "% of reports", "all processors at least 80 % busy"},
-    {"cpu_avg_utilization_over40_pct", "% of reports", "all processors at least 40 % busy"},
-    {"cpu_avg_utilization_over20_pct", "% of reports", "all processors at least 20 % busy"},
-    {"max_t_cpu_pct_per_cpu_min", "%", "the most that the least busy processor was busy"},
-    {"max_t_cpu_pct_per_cpu_max", "%", "the most that any processor was busy"},
-    {"node_cpu_hours", "CPU h", "processors times hours since the first report"},
-    {"node_unused_cpu_hours", "CPU h", "those in which processors were not busy"},
-    {"max_t_mem_percent", "%", "the most memory in use"},
-    {"max_t_disk_usage_percent", "%", "the most space in use of the file system /"},
-    {"total_disk_io_read_mb", "MiB", "read from disks since boot"},
-    {"total_disk_io_write_mb", "MiB", "written to disks since boot"},
-    {"total_net_io_lo_sent_mb", "MiB", "sent by the loopback interface since boot"},
-    {"total_net_io_ext_sent_mb", "MiB", "sent by all other interfaces since boot"},
-    {"total_net_io_lo_recv_mb", "MiB", "received by the loopback interface since boot"},
-    {"total_net_io_ext_recv_mb", "MiB", "received by all other interfaces since boot"},
-};
-
-/* The figures that are the largest value of a key; NODE_KEYS: others. */
-static const enum node_key largest[NODE_FIGURES] = {
-    NODE_CPU_AVERAGE,
-    NODE_KEYS,
-    NODE_KEYS,
-    NODE_KEYS,
-    NODE_KEYS,
-    NODE_KEYS,
-    NODE_CPU_LEAST,
-    NODE_CPU_MOST,
-    NODE_KEYS,
-    NODE_KEYS,
-    NODE_MEMORY,
-    NODE_DISK_USAGE,
-    NODE_DISK_READ,
-    NODE_DISK_WRITTEN,
-    NODE_LOOPBACK_SENT,
-    NODE_EXTERNAL_SENT,
-    NODE_LOOPBACK_RECEIVED,
-    NODE_EXTERNAL_RECEIVED,
+    {"max_t_cpu_pct_per_cpu_avg", "%", "the most that all processors were busy", NODE_CPU_AVERAGE},
+    {"cpu_avg_utilization_pct", "%", "how busy all processors were, on average", NODE_KEYS},
+    {"cpu_avg_utilization_at100_pct", "% of reports", "all processors busy without a break", NODE_KEYS},
+    {"cpu_avg_utilization_over80_pct", "% of reports", "all processors at least 80 % busy", NODE_KEYS},
+    {"cpu_avg_utilization_over40_pct", "% of reports", "all processors at least 40 % busy", NODE_KEYS},
+    {"cpu_avg_utilization_over20_pct", "% of reports", "all processors at least 20 % busy", NODE_KEYS},
+    {"max_t_cpu_pct_per_cpu_min", "%", "the most that the least busy processor was busy", NODE_CPU_LEAST},
+    {"max_t_cpu_pct_per_cpu_max", "%", "the most that any processor was busy", NODE_CPU_MOST},
+    {"node_cpu_hours", "CPU h", "processors times hours since the first report", NODE_KEYS},
+    {"node_unused_cpu_hours", "CPU h", "those in which processors were not busy", NODE_KEYS},
+    {"max_t_mem_percent", "%", "the most memory in use", NODE_MEMORY},
+    {"max_t_disk_usage_percent", "%", "the most space in use of the file system /", NODE_DISK_USAGE},
+    {"total_disk_io_read_mb", "MiB", "read from disks since boot", NODE_DISK_READ},
+    {"total_disk_io_write_mb", "MiB", "written to disks since boot", NODE_DISK_WRITTEN},
+    {"total_net_io_lo_sent_mb", "MiB", "sent by the loopback interface since boot", NODE_LOOPBACK_SENT},
+    {"total_net_io_ext_sent_mb", "MiB", "sent by all other interfaces since boot", NODE_EXTERNAL_SENT},
+    {"total_net_io_lo_recv_mb", "MiB", "received by the loopback interface since boot", NODE_LOOPBACK_RECEIVED},
+    {"total_net_io_ext_recv_mb", "MiB", "received by all other interfaces since boot", NODE_EXTERNAL_RECEIVED},
 };
 
 static double find_largest(const double *reports, size_t count, enum node_key key)
@@ -89,7 +67,9 @@ void node_figures_compute(const double *reports, size_t count, double now_s, dou
     static const double steps[] = {100, 80, 40, 20};
     enum { MEAN = 1, FIRST_SHARE = 2, HOURS = 8, UNUSED_HOURS = 9 };
     for (size_t i = 0; i < NODE_FIGURES; i++)
-        figures[i] = largest[i] == NODE_KEYS ? NAN : find_largest(reports, count, largest[i]);
+        figures[i] = node_figure_table[i].largest == NODE_KEYS
+                         ? NAN
+                         : find_largest(reports, count, node_figure_table[i].largest);
     figures[MEAN] = find_mean(reports, count, NODE_CPU_AVERAGE);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
         figures[FIRST_SHARE + i] = find_share(reports, count, steps[i]);

@@ -28,6 +28,7 @@ enum { NODE_FIGURES = 18 };
 
 struct node_figure {
     const char *name, *unit, *meaning;
+    enum node_key largest; /* the figure is the largest value of this key; NODE_KEYS: another one */
 };
 
 /* In the order in which they are written. */

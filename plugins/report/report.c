@@ -157,11 +157,9 @@ static void *report_create(const weir_host *host, const void *given)
     mode_t mode;
     if (!check_files(host, options) || !output_set_mode(host, options->mode, &mode))
         return NULL;
-    struct report *report = calloc(1, sizeof *report);
-    if (!report) {
-        host->refuse(host, "", "out of memory");
+    struct report *report = system_allocate(host, sizeof *report);
+    if (!report)
         return NULL;
-    }
     report->host = host;
     report->options = options;
     report->mode = mode;
@@ -239,9 +237,7 @@ static void check_file(const struct file *file, weir_outcome *outcome)
     int problem = report_file_check(file->path);
     if (!problem)
         return;
-    outcome->code = WEIR_OUTCOME_REOPEN;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s %.150s: %s", file->option, file->path,
-             explain(problem));
+    system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s %.150s: %s", file->option, file->path, explain(problem));
 }
 
 /* Nothing is kept that could not be written. */
@@ -254,10 +250,10 @@ static void check_all(const struct report *report, weir_outcome *outcome)
         check_file(&files[i], outcome);
         if (outcome->code != WEIR_OUTCOME_OK || !is_inherited(files[i].path, &code))
             continue;
-        outcome->code = code;
-        snprintf(outcome->reason, sizeof outcome->reason,
-                 "%s %.120s: the parent process writes it; use ${PID} in the path to give each process its own",
-                 files[i].option, files[i].path);
+        system_fail(
+            outcome, code,
+            "%s %.120s: the parent process writes it; use ${PID} in the path to give each process its own",
+            files[i].option, files[i].path);
     }
 }
 

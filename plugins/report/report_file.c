@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../system.h"
+#include "../output.h"
 
 static const char ending[] = ".XXXXXX";
 
@@ -28,17 +28,6 @@ static int find_place(const char *path, char real[PATH_MAX], char temporary[PATH
     return length >= PATH_MAX ? ENAMETOOLONG : 0;
 }
 
-static int check_folder(const char *real)
-{
-    char folder[PATH_MAX];
-    snprintf(folder, sizeof folder, "%s", real);
-    char *slash = strrchr(folder, '/');
-    if (!slash)
-        return EINVAL;
-    slash[slash == folder] = '\0'; /* "/" stays "/" */
-    return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno;
-}
-
 int report_file_check(const char *path)
 {
     char real[PATH_MAX], temporary[PATH_MAX];
@@ -48,7 +37,7 @@ int report_file_check(const char *path)
         return problem;
     if (stat(real, &status) == 0 && !S_ISREG(status.st_mode))
         return EEXIST;
-    return check_folder(real);
+    return output_check_create(real, false);
 }
 
 static int write_whole(int fd, mode_t mode, const char *data, size_t length)

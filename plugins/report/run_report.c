@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
+
 void run_report_init(struct run_report *report, const struct report_settings *settings)
 {
     *report = (struct run_report){.settings = settings};
@@ -66,8 +68,8 @@ static enum report_result add_node(struct run_report *report, const char *name, 
 {
     if (report->node_count == report->settings->nodes_most)
         return REPORT_NODES_MOST;
-    struct report_node **nodes =
-        realloc(report->nodes, (report->node_count + 1) * sizeof(struct report_node *));
+    struct report_node **nodes = wr_array_reserve(
+        report->nodes, &report->node_room, (uint32_t)report->node_count + 1, sizeof(struct report_node *));
     if (!nodes)
         return REPORT_NO_MEMORY;
     report->nodes = nodes;
@@ -92,33 +94,20 @@ static enum report_result find_node(struct run_report *report, const char *name,
 
 static bool reserve_entry(struct run_report *report, uint32_t id)
 {
-    enum { FIRST = 256 };
-    uint32_t room = report->entry_room ? report->entry_room : FIRST;
-    while (room <= id)
-        room *= 2;
-    if (room == report->entry_room)
-        return true;
-    struct report_entry *entries = realloc(report->entries, room * sizeof *entries);
-    if (!entries)
-        return false;
-    memset(entries + report->entry_room, 0, (room - report->entry_room) * sizeof *entries);
-    report->entries = entries;
-    report->entry_room = room;
-    return true;
+    struct report_entry *entries =
+        wr_array_reserve(report->entries, &report->entry_room, id + 1, sizeof *entries);
+    if (entries)
+        report->entries = entries;
+    return entries;
 }
 
 static struct metric_row *add_row(struct report_node *node, const weir_series *series, size_t points_most)
 {
-    enum { FIRST = 16 };
-    if (node->row_count == node->row_room) {
-        size_t room = node->row_room ? node->row_room * 2 : FIRST;
-        struct metric_row **rows = realloc(node->rows, room * sizeof(struct metric_row *));
-        if (!rows)
-            return NULL;
+    struct metric_row **rows =
+        wr_array_reserve(node->rows, &node->row_room, node->row_count + 1, sizeof(struct metric_row *));
+    if (rows)
         node->rows = rows;
-        node->row_room = room;
-    }
-    struct metric_row *row = malloc(sizeof *row);
+    struct metric_row *row = rows ? malloc(sizeof *row) : NULL;
     if (!row)
         return NULL;
     metric_row_init(row, series, points_most);

@@ -16,7 +16,7 @@ struct report_node {
     char *name;
     struct machine machine;
     struct metric_row **rows; /* in the order of their first values */
-    size_t row_count, row_room;
+    uint32_t row_count, row_room;
 };
 
 struct report_settings {
@@ -38,6 +38,7 @@ struct run_report {
     const struct report_settings *settings;
     struct report_node **nodes; /* in the order of their first values */
     size_t node_count, row_count;
+    uint32_t node_room;
     struct report_entry *entries;
     uint32_t entry_room;
 };

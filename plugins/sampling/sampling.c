@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "../system.h"
+#include "text/array.h"
 
 enum { NS_PER_S = 1000000000, NS_PER_MS = 1000000, KEY_ROOM = 160 };
 
@@ -17,13 +18,6 @@ struct sampling_total {
 };
 
 /* ---- Times ----------------------------------------------------------------------------------- */
-
-static int64_t read_clock(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
 
 void sampling_init(struct sampling *sampling, const weir_host *host, int64_t interval_ns)
 {
@@ -41,7 +35,7 @@ void sampling_fini(struct sampling *sampling)
 /* Forgets what this sampling has not found, such as a disk that was removed. */
 static void forget_old(struct sampling *sampling)
 {
-    size_t kept = 0;
+    uint32_t kept = 0;
     for (size_t i = 0; i < sampling->total_count; i++)
         if (sampling->totals[i].number == sampling->number)
             sampling->totals[kept++] = sampling->totals[i];
@@ -52,7 +46,7 @@ static void forget_old(struct sampling *sampling)
 static bool sleep_until(struct sampling *sampling, int64_t time_ns)
 {
     while (!sampling->is_stopping) {
-        int64_t left_ns = time_ns - read_clock(CLOCK_MONOTONIC);
+        int64_t left_ns = time_ns - system_clock_ns(CLOCK_MONOTONIC);
         if (left_ns <= 0)
             return true;
         int64_t left_ms = (left_ns + NS_PER_MS - 1) / NS_PER_MS;
@@ -66,10 +60,10 @@ static enum sampling_result take(struct sampling *sampling, enum sampling_result
                                  void *ctx)
 {
     const struct sampling before = *sampling;
-    int64_t now_ns = read_clock(CLOCK_MONOTONIC);
+    int64_t now_ns = system_clock_ns(CLOCK_MONOTONIC);
     sampling->elapsed_ns = sampling->number ? now_ns - sampling->begun_ns : 0;
     sampling->begun_ns = now_ns;
-    sampling->time_ns = read_clock(CLOCK_REALTIME);
+    sampling->time_ns = system_clock_ns(CLOCK_REALTIME);
     sampling->number++;
     sampling->cursor = 0;
     enum sampling_result result = sample(ctx);
@@ -84,7 +78,7 @@ static enum sampling_result take(struct sampling *sampling, enum sampling_result
 
 static void take_last(struct sampling *sampling, enum sampling_result (*sample)(void *ctx), void *ctx)
 {
-    int64_t now_ns = read_clock(CLOCK_MONOTONIC);
+    int64_t now_ns = system_clock_ns(CLOCK_MONOTONIC);
     sampling->is_short = sampling->number && now_ns - sampling->begun_ns < sampling->interval_ns / 2;
     sampling->give_up_ns = now_ns + NS_PER_S;
     take(sampling, sample, ctx);
@@ -92,11 +86,11 @@ static void take_last(struct sampling *sampling, enum sampling_result (*sample)(
 
 void sampling_run(struct sampling *sampling, enum sampling_result (*sample)(void *ctx), void *ctx)
 {
-    int64_t due_ns = read_clock(CLOCK_MONOTONIC);
+    int64_t due_ns = system_clock_ns(CLOCK_MONOTONIC);
     while (sleep_until(sampling, due_ns)) {
         if (take(sampling, sample, ctx) == SAMPLING_OVER)
             return;
-        int64_t late_ns = read_clock(CLOCK_MONOTONIC) - due_ns;
+        int64_t late_ns = system_clock_ns(CLOCK_MONOTONIC) - due_ns;
         due_ns += (late_ns / sampling->interval_ns + 1) * sampling->interval_ns;
     }
     take_last(sampling, sample, ctx);
@@ -112,9 +106,9 @@ static bool wait_for_room(struct sampling *sampling)
     if (!sampling->is_stopping)
         return true;
     if (!sampling->give_up_ns) /* the stop came during a sampling: what it still adds is the last there is */
-        sampling->give_up_ns = read_clock(CLOCK_MONOTONIC) + NS_PER_S;
+        sampling->give_up_ns = system_clock_ns(CLOCK_MONOTONIC) + NS_PER_S;
     poll(NULL, 0, 1); /* from now on the host's wait returns at once */
-    return read_clock(CLOCK_MONOTONIC) < sampling->give_up_ns;
+    return system_clock_ns(CLOCK_MONOTONIC) < sampling->give_up_ns;
 }
 
 static void add(struct sampling *sampling, const struct sampling_figure *figure, int instrument, double value,
@@ -150,15 +144,12 @@ void sampling_level(struct sampling *sampling, const struct sampling_figure *fig
 /* Returns NULL if out of memory. */
 static struct sampling_total *append(struct sampling *sampling, const char *key)
 {
-    if (sampling->total_count == sampling->total_room) {
-        size_t room = sampling->total_room ? sampling->total_room * 2 : 64;
-        struct sampling_total *totals = realloc(sampling->totals, room * sizeof *totals);
-        if (!totals)
-            return NULL;
-        sampling->totals = totals;
-        sampling->total_room = room;
-    }
-    struct sampling_total *total = &sampling->totals[sampling->total_count++];
+    struct sampling_total *totals =
+        wr_array_reserve(sampling->totals, &sampling->total_room, sampling->total_count + 1, sizeof *totals);
+    if (!totals)
+        return NULL;
+    sampling->totals = totals;
+    struct sampling_total *total = &totals[sampling->total_count++];
     memset(total, 0, sizeof *total);
     memcpy(total->key, key, sizeof total->key);
     return total;

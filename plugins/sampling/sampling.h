@@ -29,7 +29,8 @@ struct sampling {
                       since shares of so short a time are mostly rounding */
     int64_t give_up_ns;            /* of the last sampling: until when it waits for room; monotonic */
     struct sampling_total *totals; /* in the order of the last sampling, if that did not change */
-    size_t total_count, total_room, cursor;
+    uint32_t total_count, total_room;
+    size_t cursor;
     const char *missing[16]; /* figures that were logged as missing */
     size_t missing_count;
 };

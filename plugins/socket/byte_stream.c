@@ -357,8 +357,7 @@ void wr_byte_stream_emit(struct byte_stream *stream, const weir_batch *batch, we
     while (state == CONNECTION_READY && outcome->done < batch->count) {
         host->wait(host, 0); /* a fork point */
         if (!stream->encoder->encode(host, batch, outcome->done, CHUNK_BYTES, &encoded)) {
-            outcome->code = WEIR_OUTCOME_RETRY;
-            snprintf(outcome->reason, sizeof outcome->reason, "out of memory");
+            system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
             return;
         }
         state = send_encoded(stream, batch, &encoded, outcome);

@@ -163,8 +163,7 @@ void wr_datagrams_emit(struct datagrams *datagrams, const weir_batch *batch, wei
     while (state == CONNECTION_READY && outcome->done < batch->count && !outcome->rejected) {
         host->wait(host, 0); /* a fork point */
         if (!datagrams->encoder->encode(host, batch, outcome->done, CHUNK_BYTES, &encoded)) {
-            outcome->code = WEIR_OUTCOME_RETRY;
-            snprintf(outcome->reason, sizeof outcome->reason, "out of memory");
+            system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
             return;
         }
         state = send_encoded(datagrams, &encoded, outcome);

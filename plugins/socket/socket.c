@@ -70,11 +70,9 @@ static void set_up(struct socket_handler *handler, const struct socket_options *
 static void *socket_create(const weir_host *host, const void *given)
 {
     const struct socket_options *options = given;
-    struct socket_handler *handler = calloc(1, sizeof *handler);
-    if (!handler) {
-        host->refuse(host, "", "out of memory");
+    struct socket_handler *handler = system_allocate(host, sizeof *handler);
+    if (!handler)
         return NULL;
-    }
     handler->host = host;
     wr_connection_init(&handler->connection, host);
     if (!wr_connection_set(&handler->connection, options->to, 0)) {

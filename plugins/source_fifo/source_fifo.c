@@ -123,8 +123,7 @@ static void open_source(void *self, weir_outcome *outcome)
         fail(outcome, source, &result);
     else if (!pump_init(&source->pump, source->host, "")) {
         wr_pipe_close(&source->pipe);
-        outcome->code = WEIR_OUTCOME_REOPEN;
-        snprintf(outcome->reason, sizeof outcome->reason, "out of memory");
+        system_fail(outcome, WEIR_OUTCOME_REOPEN, "out of memory");
     }
 }
 
@@ -204,9 +203,8 @@ static void run(void *self, weir_outcome *outcome)
     struct source *source = self;
     for (;;) {
         if (!wr_pipe_is_ours(&source->pipe)) {
-            outcome->code = WEIR_OUTCOME_REOPEN;
-            snprintf(outcome->reason, sizeof outcome->reason, "%s: the program has closed its descriptor",
-                     source->path);
+            system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: the program has closed its descriptor",
+                        source->path);
             return;
         }
         enum pump_result result = pump_read(&source->pump, source->pipe.fd);

@@ -11,6 +11,7 @@
 
 #include "../state_folder.h"
 #include "../system.h"
+#include "text/array.h"
 
 #define TITLE "weir file positions 1\n"
 
@@ -40,16 +41,12 @@ char *positions_default_path(const char *source)
 
 bool positions_add(struct positions *positions, const struct position *position)
 {
-    enum { FIRST = 16 };
-    if (positions->count == positions->room) {
-        size_t room = positions->room ? positions->room * 2 : FIRST;
-        struct position *items = realloc(positions->items, room * sizeof *items);
-        if (!items)
-            return false;
-        positions->items = items;
-        positions->room = room;
-    }
-    struct position *added = &positions->items[positions->count];
+    struct position *items =
+        wr_array_reserve(positions->items, &positions->room, positions->count + 1, sizeof *items);
+    if (!items)
+        return false;
+    positions->items = items;
+    struct position *added = &items[positions->count];
     *added = *position;
     added->path = strdup(position->path);
     positions->count += added->path != NULL;

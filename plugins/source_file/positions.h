@@ -27,7 +27,7 @@ struct position {
 /* All zeros: none. */
 struct positions {
     struct position *items;
-    size_t count, room;
+    uint32_t count, room;
     bool is_first; /* there was no file */
 };
 

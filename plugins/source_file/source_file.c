@@ -80,13 +80,6 @@ struct source {
     int open_fault;      /* the same; errno */
 };
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 * NS_PER_MS + now.tv_nsec;
-}
-
 /* ---- Life ------------------------------------------------------------------------------------ */
 
 static void destroy(void *self)
@@ -99,11 +92,9 @@ static void destroy(void *self)
 static void *create(const weir_host *host, const void *given)
 {
     const struct file_options *options = given;
-    struct source *source = calloc(1, sizeof *source);
-    if (!source) {
-        host->refuse(host, "", "out of memory");
+    struct source *source = system_allocate(host, sizeof *source);
+    if (!source)
         return NULL;
-    }
     source->host = host;
     source->options = options;
     source->lock.fd = source->notify.fd = -1;
@@ -125,33 +116,23 @@ static void close_descriptors(struct source *source)
     source->notify.fd = -1;
 }
 
-static void fail(weir_outcome *outcome, const char *path, int problem)
-{
-    outcome->code = WEIR_OUTCOME_REOPEN;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s: %s", path, system_strerror(problem));
-}
-
 /* Two sources with one state would overwrite each other's positions. Returns false with the outcome set. */
 static bool lock_state(struct source *source, weir_outcome *outcome)
 {
     char *path;
     int problem = state_folder_make(source->state_path, false);
-    if (problem) {
-        fail(outcome, source->state_path, problem);
-        return false;
-    }
-    if (asprintf(&path, "%s.lock", source->state_path) < 0) {
-        fail(outcome, source->state_path, ENOMEM);
-        return false;
-    }
+    if (problem)
+        return system_fail_by(outcome, source->state_path, problem);
+    if (asprintf(&path, "%s.lock", source->state_path) < 0)
+        return system_fail_by(outcome, source->state_path, ENOMEM);
     bool is_open =
         wr_own_fd_set(&source->lock, system_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600));
     if (!is_open)
-        fail(outcome, path, errno);
+        system_fail_by(outcome, path, errno);
     free(path);
     if (!is_open || flock(source->lock.fd, LOCK_EX | LOCK_NB) == 0)
         return is_open;
-    fail(outcome, source->state_path, errno);
+    system_fail_by(outcome, source->state_path, errno);
     if (errno == EWOULDBLOCK)
         snprintf(outcome->reason, sizeof outcome->reason, "%s: another source uses it", source->state_path);
     return false;
@@ -169,7 +150,7 @@ static void open_source(void *self, weir_outcome *outcome)
     }
     int problem = positions_load(&source->loaded, source->state_path, &fault);
     if (problem) {
-        fail(outcome, source->state_path, problem);
+        system_fail_by(outcome, source->state_path, problem);
         positions_clear(&source->loaded);
         close_descriptors(source);
         return;
@@ -259,7 +240,7 @@ static int add_tail(struct source *source, const char *path, int fd, const struc
         return ENOMEM;
     if (source->notify.fd >= 0)
         tail->watch = inotify_add_watch(source->notify.fd, path, IN_MODIFY | IN_MOVE_SELF | IN_ATTRIB);
-    tail->quiet_ns = now_ns();
+    tail->quiet_ns = system_clock_ns(CLOCK_MONOTONIC);
     source->tails[source->count] = tail;
     source->count++;
     source->is_changed = true;
@@ -364,7 +345,7 @@ static void look_for_tails(const struct source *source)
  * it is dropped, once its values are settled. */
 static void tend_lost_tails(struct source *source)
 {
-    int64_t now = now_ns();
+    int64_t now = system_clock_ns(CLOCK_MONOTONIC);
     for (size_t i = source->count; i-- > 0;) {
         struct tail *tail = source->tails[i];
         if (tail->is_found || tail->is_dirty)
@@ -406,10 +387,8 @@ static bool can_read(char *const *paths, size_t count, weir_outcome *outcome)
         if (is_known && !S_ISREG(status.st_mode)) /* it is not read */
             continue;
         int fd = is_known ? open(paths[i], O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
-        if (fd < 0 && !is_absence(errno)) {
-            fail(outcome, paths[i], errno);
-            return false;
-        }
+        if (fd < 0 && !is_absence(errno))
+            return system_fail_by(outcome, paths[i], errno);
         if (fd >= 0)
             close(fd);
     }
@@ -424,7 +403,7 @@ static void probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
     int result = list_files(source, &found);
     size_t count = result == 0 ? found.gl_pathc : 0;
     if (list_fault)
-        fail(outcome, source->options->path, list_fault);
+        system_fail_by(outcome, source->options->path, list_fault);
     else if (can_read(found.gl_pathv, count, outcome))
         snprintf(outcome->reason, sizeof outcome->reason, "%s", count ? "" : "there is no such file yet");
     globfree(&found);
@@ -558,7 +537,7 @@ static void read_tail(struct source *source, size_t i, struct turn *turn)
     case PUMP_READ:
         log_read_fault(source, tail, 0);
         turn->has_read = true;
-        tail->quiet_ns = now_ns();
+        tail->quiet_ns = system_clock_ns(CLOCK_MONOTONIC);
         break;
     case PUMP_FULL: turn->is_full = true; break;
     case PUMP_FAILED:
@@ -638,9 +617,8 @@ static bool find_loss(struct source *source, weir_outcome *outcome)
     source->has_lost = is_lost;
     if (!is_lost)
         return false;
-    outcome->code = WEIR_OUTCOME_REOPEN;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s: the program has closed its descriptors",
-             source->options->path);
+    system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: the program has closed its descriptors",
+                source->options->path);
     return true;
 }
 
@@ -650,7 +628,7 @@ static void run(void *self, weir_outcome *outcome)
     int64_t next_ns = 0;
     while (!find_loss(source, outcome)) {
         struct turn turn = take_turn(source);
-        int64_t now = now_ns();
+        int64_t now = system_clock_ns(CLOCK_MONOTONIC);
         if (now >= next_ns) {
             scan(source);
             settle(source);

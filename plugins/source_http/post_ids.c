@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/hash.h"
+
 struct post_id {
     uint64_t hash;
     const void *sender;
@@ -22,17 +24,9 @@ void post_ids_fini(struct post_ids *ids)
     free(ids->items);
 }
 
-static uint64_t hash_of(const char *text)
-{
-    uint64_t hash = 14695981039346656037u;
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 1099511628211u;
-    return hash;
-}
-
 bool post_ids_has(const struct post_ids *ids, const void *sender, const char *id)
 {
-    uint64_t hash = hash_of(id);
+    uint64_t hash = wr_hash_bytes(0, id, strlen(id));
     for (size_t i = 0; i < ids->count; i++)
         if (ids->items[i].hash == hash && ids->items[i].sender == sender && strcmp(ids->items[i].text, id) == 0)
             return true;
@@ -44,7 +38,7 @@ void post_ids_add(struct post_ids *ids, const void *sender, const char *id)
     if (!ids->room)
         return;
     struct post_id *item = &ids->items[ids->next];
-    item->hash = hash_of(id);
+    item->hash = wr_hash_bytes(0, id, strlen(id));
     item->sender = sender;
     snprintf(item->text, sizeof item->text, "%s", id);
     ids->next = (ids->next + 1) % ids->room;

@@ -186,11 +186,9 @@ static bool init(struct source *source, const struct http_options *options)
 
 static void *create(const weir_host *host, const void *given)
 {
-    struct source *source = calloc(1, sizeof *source);
-    if (!source) {
-        host->refuse(host, "", "out of memory");
+    struct source *source = system_allocate(host, sizeof *source);
+    if (!source)
         return NULL;
-    }
     source->host = host;
     source->options = given;
     source->last = &source->first;
@@ -538,8 +536,7 @@ static bool is_full_for_long(const struct source *source)
 
 static void fail(weir_outcome *outcome, const char *what, const char *where, const char *why)
 {
-    outcome->code = WEIR_OUTCOME_REOPEN;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s%.120s%s%s", what, where, *what ? ": " : "", why);
+    system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s%.120s%s%s", what, where, *what ? ": " : "", why);
 }
 
 /* Returns false with the outcome set if it has to listen anew. */

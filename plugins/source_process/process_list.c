@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "text/array.h"
+
 enum { PATH_ROOM = 4096 };
 
 void process_list_fini(struct process_list *list)
@@ -24,17 +26,6 @@ void process_list_fini(struct process_list *list)
     free(list->entries);
     free(list->members);
     *list = (struct process_list){.proc = list->proc};
-}
-
-void *process_list_grow(void *array, size_t count, size_t *room, size_t size)
-{
-    if (count < *room)
-        return array;
-    size_t wanted = *room ? *room * 2 : 256;
-    void *grown = realloc(array, wanted * size);
-    if (grown)
-        *room = wanted;
-    return grown;
 }
 
 /* ---- One process ----------------------------------------------------------------------------- */
@@ -95,13 +86,11 @@ static bool is_member(const struct process_list *list, const struct process_entr
 
 static bool remember_members(struct process_list *list)
 {
-    while (list->member_room < list->count) {
-        struct process_member *members =
-            process_list_grow(list->members, list->member_room, &list->member_room, sizeof *members);
-        if (!members)
-            return false;
-        list->members = members;
-    }
+    struct process_member *members =
+        wr_array_reserve(list->members, &list->member_room, list->count, sizeof *members);
+    if (!members)
+        return false;
+    list->members = members;
     for (size_t i = 0; i < list->count; i++)
         list->members[i] = (struct process_member){.pid = list->entries[i].pid,
                                                    .started = list->entries[i].fields[PROCESS_FIELD_STARTED]};
@@ -115,7 +104,8 @@ static bool remember_members(struct process_list *list)
 
 static bool add_entry(struct process_list *list, const struct process_entry *entry)
 {
-    struct process_entry *entries = process_list_grow(list->entries, list->count, &list->room, sizeof *entries);
+    struct process_entry *entries =
+        wr_array_reserve(list->entries, &list->room, list->count + 1, sizeof *entries);
     if (!entries)
         return false;
     list->entries = entries;
@@ -187,7 +177,7 @@ static struct process_entry *find_parent(const struct process_list *list, const 
  * numbers. A process may be there twice since its parent ended meanwhile. */
 static void order_included(struct process_list *list)
 {
-    size_t kept = 0;
+    uint32_t kept = 0;
     for (size_t i = 0; i < list->count; i++)
         if (list->entries[i].is_included && !(kept && list->entries[kept - 1].pid == list->entries[i].pid))
             list->entries[kept++] = list->entries[i];
@@ -347,7 +337,7 @@ static bool find_tree(struct process_list *list, int64_t pid, double started)
 /* Reads the processes again, in this order: see process_tree.c. One that has ended meanwhile is left out. */
 static bool read_again(struct process_list *list)
 {
-    size_t kept = 0;
+    uint32_t kept = 0;
     for (size_t i = 0; i < list->count; i++) {
         struct process_entry entry;
         if (process_list_stat(list, list->entries[i].pid, &entry)) {

@@ -47,9 +47,10 @@ struct process_list {
     const char *proc;              /* where proc is mounted */
     struct proc_file file;         /* the one that was read last */
     struct process_entry *entries; /* the processes of the tree, parents before their children */
-    size_t count, room;
+    uint32_t count, room;
     struct process_member *members; /* those of the previous reading, sorted by their numbers */
-    size_t member_count, member_room;
+    size_t member_count;
+    uint32_t member_room;
     size_t machine_count; /* the processes of the machine when all were read; 0: not yet */
 };
 
@@ -64,8 +65,5 @@ bool process_list_stat(struct process_list *list, int64_t pid, struct process_en
 /* Reads the process that was started then, if it is still there, and with_descendants those that were in the
  * list before, also under another parent, and all descendants of these. Returns false with errno set. */
 bool process_list_read(struct process_list *list, int64_t pid, double started, bool with_descendants);
-
-/* Returns the array with room for one element more. NULL: out of memory. */
-void *process_list_grow(void *array, size_t count, size_t *room, size_t size);
 
 #endif

@@ -24,6 +24,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "text/array.h"
+
 enum { PATH_ROOM = 4096 };
 
 /* Its number may be used again, so it is identified by its start too. */
@@ -244,14 +246,11 @@ static bool read_all(struct process_tree *tree, struct reading *readings, struct
 
 static bool reserve_known(struct process_tree *tree)
 {
-    while (tree->known_count + tree->list.count > tree->known_room) {
-        struct process_known *known =
-            process_list_grow(tree->known, tree->known_room, &tree->known_room, sizeof *tree->known);
-        if (!known)
-            return false;
+    struct process_known *known = wr_array_reserve(
+        tree->known, &tree->known_room, (uint32_t)tree->known_count + tree->list.count, sizeof *known);
+    if (known)
         tree->known = known;
-    }
-    return true;
+    return known;
 }
 
 static void count_all(struct process_tree *tree, const struct reading *readings)

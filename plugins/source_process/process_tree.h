@@ -37,7 +37,8 @@ struct process_tree {
     bool with_children;          /* descendants belong to it */
     bool counts_earlier;         /* the totals contain what was used before the first reading */
     struct process_known *known; /* the processes of the tree, from the previous reading */
-    size_t known_count, known_sorted, known_room;
+    size_t known_count, known_sorted;
+    uint32_t known_room;
     bool was_read;
     double totals[PROCESS_TOTALS];
     double credit[PROCESS_TOTALS]; /* see process_tree.c */

@@ -204,12 +204,10 @@ static enum sampling_result sample(void *ctx)
 
 static void *create(const weir_host *host, const void *options)
 {
-    struct source *source = calloc(1, sizeof *source);
+    struct source *source = system_allocate(host, sizeof *source);
     const struct process_options *given = options;
-    if (!source) {
-        host->refuse(host, "", "out of memory");
+    if (!source)
         return NULL;
-    }
     if (given->cgroup && given->pid) {
         host->refuse(host, "cgroup", "only one of cgroup and pid may be given");
         free(source);
@@ -255,8 +253,7 @@ static void run(void *self, weir_outcome *outcome)
     sampling_run(&source->sampling, sample, source);
     if (!source->is_over || !source->options->cgroup)
         return;
-    outcome->code = WEIR_OUTCOME_REOPEN;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s was removed", source->options->cgroup);
+    system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s was removed", source->options->cgroup);
 }
 
 static void close_source(void *self)

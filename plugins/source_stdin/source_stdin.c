@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
+#include "../system.h"
 #include "../pump.h"
 
 struct source {
@@ -26,10 +27,8 @@ static void open_source(void *self, weir_outcome *outcome)
     struct source *source = self;
     if (fcntl(STDIN_FILENO, F_GETFD) < 0)
         pump_fail(outcome, WEIR_OUTCOME_FAILED, "standard input");
-    else if (!pump_init(&source->pump, source->host, "")) {
-        outcome->code = WEIR_OUTCOME_REOPEN;
-        snprintf(outcome->reason, sizeof outcome->reason, "out of memory");
-    }
+    else if (!pump_init(&source->pump, source->host, ""))
+        system_fail(outcome, WEIR_OUTCOME_REOPEN, "out of memory");
 }
 
 static void close_source(void *self)

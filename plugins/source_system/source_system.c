@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../system.h"
 #include "system_source.h"
 
 static const weir_option options_table[] = {
@@ -43,11 +44,9 @@ static enum sampling_result sample(void *ctx)
 
 static void *create(const weir_host *host, const void *options)
 {
-    struct system_source *source = calloc(1, sizeof *source);
-    if (!source) {
-        host->refuse(host, "", "out of memory");
+    struct system_source *source = system_allocate(host, sizeof *source);
+    if (!source)
         return NULL;
-    }
     source->options = options;
     source->ticks_per_s = (double)sysconf(_SC_CLK_TCK);
     sampling_init(&source->sampling, host, source->options->interval_ns);

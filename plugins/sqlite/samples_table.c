@@ -43,23 +43,22 @@ static int prepare(sqlite3 *db, sqlite3_stmt **statement, char *text)
 
 static int prepare_all(struct samples_table *table, const char *prefix)
 {
-    sqlite3 *db = table->db;
-    int code = prepare(db, &table->begin, sqlite3_mprintf("BEGIN IMMEDIATE"));
-    if (!code)
-        code = prepare(db, &table->commit, sqlite3_mprintf("COMMIT"));
-    if (!code)
-        code = prepare(db, &table->rollback, sqlite3_mprintf("ROLLBACK"));
-    if (!code)
-        code = prepare(
-            db, &table->put_series,
-            sqlite3_mprintf("INSERT INTO \"%wseries\" (group_name, name, labels, cumulative, unit, help) "
-                            "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-                            "unit = ifnull(excluded.unit, unit), help = ifnull(excluded.help, help) "
-                            "RETURNING id",
-                            prefix));
-    if (!code)
-        code = prepare(db, &table->put_sample,
-                       sqlite3_mprintf("INSERT INTO \"%wsamples\" VALUES (?, ?, ?, ?)", prefix));
+    const struct {
+        sqlite3_stmt **statement;
+        const char *text; /* may have one conversion, the prefix */
+    } all[] = {
+        {&table->begin, "BEGIN IMMEDIATE"},
+        {&table->commit, "COMMIT"},
+        {&table->rollback, "ROLLBACK"},
+        {&table->put_series, "INSERT INTO \"%wseries\" (group_name, name, labels, cumulative, unit, help) "
+                             "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+                             "unit = ifnull(excluded.unit, unit), help = ifnull(excluded.help, help) "
+                             "RETURNING id"},
+        {&table->put_sample, "INSERT INTO \"%wsamples\" VALUES (?, ?, ?, ?)"},
+    };
+    int code = SQLITE_OK;
+    for (size_t i = 0; !code && i < sizeof all / sizeof *all; i++)
+        code = prepare(table->db, all[i].statement, sqlite3_mprintf(all[i].text, prefix));
     return code;
 }
 
@@ -95,12 +94,6 @@ void wr_samples_table_close(struct samples_table *table)
     sqlite3_close(table->db);
     series_rows_fini(&table->rows);
     *table = (struct samples_table){0};
-}
-
-const char *wr_samples_table_message(const struct samples_table *table, int code)
-{
-    return table->db && sqlite3_errcode(table->db) != SQLITE_OK ? sqlite3_errmsg(table->db)
-                                                                : sqlite3_errstr(code);
 }
 
 /* ---- Series ---------------------------------------------------------------------------------- */

@@ -34,7 +34,4 @@ void wr_samples_table_close(struct samples_table *table);
 int wr_samples_table_put(struct samples_table *table, const weir_batch *batch);
 void wr_samples_table_roll_back(struct samples_table *table);
 
-/* Describes the last error. Valid until the next call. */
-const char *wr_samples_table_message(const struct samples_table *table, int code);
-
 #endif

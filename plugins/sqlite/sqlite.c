@@ -6,6 +6,7 @@
 
 #include <weir/handler.h>
 
+#include "../system.h"
 #include "../database/database.h"
 #include "samples_table.h"
 
@@ -60,11 +61,9 @@ static void *sqlite_create(const weir_host *host, const void *given)
             options->prefix);
         return NULL;
     }
-    struct sqlite *sqlite = calloc(1, sizeof *sqlite);
-    if (!sqlite) {
-        host->refuse(host, "", "out of memory");
+    struct sqlite *sqlite = system_allocate(host, sizeof *sqlite);
+    if (!sqlite)
         return NULL;
-    }
     sqlite->host = host;
     sqlite->options = options;
     return sqlite;
@@ -90,7 +89,7 @@ static int open_table(struct sqlite *sqlite)
 static void set_outcome(const struct sqlite *sqlite, const char *operation, int code, weir_outcome *outcome)
 {
     database_set_outcome(outcome, operation, sqlite->options->path, code,
-                         wr_samples_table_message(&sqlite->table, code));
+                         database_message(sqlite->table.db, code));
 }
 
 static void sqlite_open(void *self, weir_outcome *outcome)

@@ -9,6 +9,7 @@
 
 #include <weir/handler.h>
 
+#include "../system.h"
 #include "../database/database.h"
 #include "store_file.h"
 #include "store_fold.h"
@@ -55,11 +56,9 @@ struct store {
 
 static void *create(const weir_host *host, const void *options)
 {
-    struct store *store = calloc(1, sizeof *store);
-    if (!store) {
-        host->refuse(host, "", "out of memory");
+    struct store *store = system_allocate(host, sizeof *store);
+    if (!store)
         return NULL;
-    }
     store->host = host;
     store->options = options;
     return store;
@@ -67,15 +66,9 @@ static void *create(const weir_host *host, const void *options)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static const char *message(const struct store *store, int code)
-{
-    return store->db && sqlite3_errcode(store->db) != SQLITE_OK ? sqlite3_errmsg(store->db)
-                                                                : sqlite3_errstr(code);
-}
-
 static void set_outcome(const struct store *store, const char *operation, int code, weir_outcome *outcome)
 {
-    database_set_outcome(outcome, operation, store->options->path, code, message(store, code));
+    database_set_outcome(outcome, operation, store->options->path, code, database_message(store->db, code));
 }
 
 static void close_store(void *self)
@@ -111,7 +104,8 @@ static void open_store(void *self, weir_outcome *outcome)
         store->host->wake_in(store->host, TEND_MS);
         return;
     }
-    database_set_outcome(outcome, "open", options->path, code, *problem ? problem : message(store, code));
+    database_set_outcome(outcome, "open", options->path, code,
+                         *problem ? problem : database_message(store->db, code));
     close_store(store);
 }
 
@@ -122,13 +116,6 @@ static void abandon(void *self)
 }
 
 /* ---- Tending --------------------------------------------------------------------------------- */
-
-static int64_t wall_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static int pack_tail(struct store *store)
 {
@@ -147,7 +134,9 @@ static int forget_old(struct store *store)
     const struct store_options *options = store->options;
     int64_t deleted = 0;
     const char *table = NULL;
-    int code = options->keep_ns ? store_fold_forget(store->db, wall_ns() - options->keep_ns) : SQLITE_OK;
+    int code = options->keep_ns
+                   ? store_fold_forget(store->db, system_clock_ns(CLOCK_REALTIME) - options->keep_ns)
+                   : SQLITE_OK;
     if (!code)
         code = store_fold_shrink(store->db, options->size_limit, &deleted, &table);
     if (deleted)
@@ -170,7 +159,7 @@ static void tend(struct store *store)
     store->tending_failed = code != SQLITE_OK;
     if (code)
         store->host->log(store->host, WEIR_LOG_WARNING, "%s: %s; tried again in a minute", store->options->path,
-                         message(store, code));
+                         database_message(store->db, code));
 }
 
 static void wake(void *self, int why, weir_outcome *outcome)

@@ -1,6 +1,7 @@
 #include "store_file.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 /* In nanoseconds since 1970: *_ns; in microseconds: *_us. labels: JSON, sorted by key. */
@@ -65,6 +66,28 @@ int store_file_run(sqlite3 *db, const char *statement)
 int store_file_prepare(sqlite3 *db, const char *text, sqlite3_stmt **statement)
 {
     return sqlite3_prepare_v3(db, text, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL);
+}
+
+struct chunk_point store_file_point(sqlite3_stmt *row, int column)
+{
+    struct chunk_point point = {.time_ns = sqlite3_column_int64(row, column)};
+    int type = sqlite3_column_type(row, column + 1);
+    point.is_int = type == SQLITE_INTEGER;
+    if (point.is_int)
+        point.value.i64 = sqlite3_column_int64(row, column + 1);
+    else
+        point.value.f64 = type == SQLITE_NULL ? NAN : sqlite3_column_double(row, column + 1);
+    return point;
+}
+
+void store_file_bind(sqlite3_stmt *statement, const char *types, va_list arguments)
+{
+    for (int i = 0; types[i]; i++) {
+        if (types[i] == 'i')
+            sqlite3_bind_int64(statement, i + 1, va_arg(arguments, int64_t));
+        else
+            sqlite3_bind_text(statement, i + 1, va_arg(arguments, const char *), -1, SQLITE_STATIC);
+    }
 }
 
 int store_file_step(sqlite3_stmt *statement)

@@ -7,9 +7,12 @@
 #define WEIR_PLUGINS_STORE_FILE_H
 
 #include <sqlite3.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "chunk.h"
 
 enum { STORE_APPLICATION_ID = 0x57454952 /* "WEIR" */, STORE_VERSION = 3 };
 
@@ -32,6 +35,12 @@ int store_file_prepare(sqlite3 *db, const char *text, sqlite3_stmt **statement);
 
 /* Sets *number to the result of a query, one number; leaves it if there is none. */
 int store_file_ask_number(sqlite3 *db, const char *query, int64_t *number);
+
+/* A value of the tail: of the columns time_ns and, behind it, value. */
+struct chunk_point store_file_point(sqlite3_stmt *row, int column);
+
+/* Binds, in order, what follows: 'i' int64_t, else const char *, which must stay valid; NULL is NULL. */
+void store_file_bind(sqlite3_stmt *statement, const char *types, va_list arguments);
 
 /* Steps a statement to its end and resets it. */
 int store_file_step(sqlite3_stmt *statement);

@@ -35,13 +35,7 @@ static void read_row(sqlite3_stmt *statement, struct row *row)
 {
     row->id = sqlite3_column_int64(statement, 0);
     row->series = sqlite3_column_int64(statement, 1);
-    row->point.time_ns = sqlite3_column_int64(statement, 2);
-    int type = sqlite3_column_type(statement, 3);
-    row->point.is_int = type == SQLITE_INTEGER;
-    if (row->point.is_int)
-        row->point.value.i64 = sqlite3_column_int64(statement, 3);
-    else
-        row->point.value.f64 = type == SQLITE_NULL ? NAN : sqlite3_column_double(statement, 3);
+    row->point = store_file_point(statement, 2);
 }
 
 static int read_tail(struct fold *fold, int64_t *stays)

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "../system.h"
 #include "store_file.h"
 
 /* ---- Statements ------------------------------------------------------------------------------ */
@@ -123,11 +124,9 @@ static int find_repeats(struct store_writer *writer, const weir_batch *batch, ui
 
 static int set_next(const struct store_writer *writer, const weir_batch *batch)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     sqlite3_bind_text(writer->set_next, 1, batch->origin, -1, SQLITE_STATIC);
     sqlite3_bind_int64(writer->set_next, 2, (sqlite3_int64)(batch->sequence + batch->count));
-    sqlite3_bind_int64(writer->set_next, 3, (sqlite3_int64)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+    sqlite3_bind_int64(writer->set_next, 3, system_clock_ns(CLOCK_REALTIME) / 1000);
     return store_file_step(writer->set_next);
 }
 
