@@ -18,16 +18,9 @@ enum { BACKLOG = 1024 };
 
 /* ---- Addresses ------------------------------------------------------------------------------- */
 
-union address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-    struct sockaddr_un path;
-};
-
 /* Names are not looked up: that could wait, and a name may lead to any address. Returns the length; 0: the host
  * is not an address. */
-static socklen_t set_address(const struct wr_destination *at, union address *address)
+static socklen_t set_address(const struct wr_destination *at, union listener_address *address)
 {
     const char *host = strcmp(at->host, "localhost") == 0 ? "127.0.0.1" : at->host;
     in_port_t port = htons((in_port_t)atoi(at->port));
@@ -50,7 +43,7 @@ static socklen_t set_address(const struct wr_destination *at, union address *add
     return 0;
 }
 
-static bool is_loopback(const union address *address)
+static bool is_loopback(const union listener_address *address)
 {
     const struct in6_addr *v6 = &address->v6.sin6_addr;
     switch (address->any.sa_family) {
@@ -66,7 +59,7 @@ bool wr_listener_init(struct listener *listener, const weir_host *host, const ch
     const struct wr_destination_rules rules = {.forms = given->allowed, .kinds = given->kinds, .first_port = 0};
     const char option[] = "listen";
     char problem[512];
-    union address address;
+    union listener_address address;
     *listener = (struct listener){.text = text, .own.fd = -1};
     if (!wr_destination_parse(&listener->at, &rules, text, problem, sizeof problem)) {
         host->refuse(host, option, "%s", problem);
@@ -88,15 +81,19 @@ bool wr_listener_init(struct listener *listener, const weir_host *host, const ch
     return false;
 }
 
-bool wr_listener_is_in_place(const struct listener *listener)
+bool wr_listener_check_places(const struct listener *listeners, size_t count, weir_outcome *outcome)
 {
-    return !listener->at.path || wr_unix_path_is_in_place(&listener->place);
+    for (size_t i = 0; i < count; i++)
+        if (listeners[i].at.path && !wr_unix_path_is_in_place(&listeners[i].place))
+            return system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: the path was removed or replaced",
+                               listeners[i].name);
+    return true;
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
 /* 192.0.2.1 and ::192.0.2.1 may be listened at separately. */
-static int bind_address(struct listener *listener, const union address *address, socklen_t length)
+static int bind_address(struct listener *listener, const union listener_address *address, socklen_t length)
 {
     const int on = 1;
     if (address->any.sa_family == AF_INET6 &&
@@ -111,7 +108,7 @@ static int bind_address(struct listener *listener, const union address *address,
 
 static void set_name(struct listener *listener)
 {
-    union address address;
+    union listener_address address;
     socklen_t length = sizeof address;
     memset(&address, 0, sizeof address);
     snprintf(listener->name, sizeof listener->name, "%s", listener->text);
@@ -125,7 +122,7 @@ static void set_name(struct listener *listener)
 /* Returns what failed, with *error set; NULL: it is open. */
 static const char *open_socket(struct listener *listener, const struct listener_options *options, int *error)
 {
-    union address address;
+    union listener_address address;
     socklen_t length = set_address(&listener->at, &address);
     const int type = listener->type;
     int fd = system_above_stdio(socket(address.any.sa_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -157,9 +154,7 @@ bool wr_listener_open(struct listener *listener, const struct listener_options *
     listener->seen_drops = 0;
     const char *failed = open_socket(listener, options, &error);
     if (failed) {
-        outcome->code = WEIR_OUTCOME_REOPEN;
-        snprintf(outcome->reason, sizeof outcome->reason, "%s: %s: %s", listener->text, failed,
-                 system_strerror(error));
+        system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: %s: %s", listener->text, failed, system_strerror(error));
         wr_listener_close(listener);
         return false;
     }
@@ -200,9 +195,8 @@ bool wr_listener_find_loss(const struct listener *listeners, size_t count, int e
     for (size_t i = 0; i < count; i++) {
         if (wr_own_fd_is_open(&listeners[i].own) && control(&listeners[i], epoll_fd, EPOLL_CTL_MOD))
             continue;
-        outcome->code = WEIR_OUTCOME_REOPEN;
-        snprintf(outcome->reason, sizeof outcome->reason, "%s: the program has closed its descriptors",
-                 listeners[i].name);
+        system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: the program has closed its descriptors",
+                    listeners[i].name);
         return true;
     }
     return false;
@@ -214,6 +208,50 @@ void wr_listener_close_connection(int epoll_fd, struct wr_own_fd *connection)
     if (wr_own_fd_is_open(connection))
         epoll_ctl(epoll_fd, EPOLL_CTL_DEL, connection->fd, NULL);
     wr_own_fd_close(connection);
+}
+
+/* ---- Connections ----------------------------------------------------------------------------- */
+
+void wr_listener_format(const union listener_address *address, char *out, size_t room)
+{
+    char text[INET6_ADDRSTRLEN] = "?";
+    if (address->any.sa_family == AF_INET6) {
+        inet_ntop(AF_INET6, &address->v6.sin6_addr, text, sizeof text);
+        snprintf(out, room, "tcp://[%s]:%u", text, ntohs(address->v6.sin6_port));
+    } else {
+        inet_ntop(AF_INET, &address->v4.sin_addr, text, sizeof text);
+        snprintf(out, room, "tcp://%s:%u", text, ntohs(address->v4.sin_port));
+    }
+}
+
+void wr_listener_note_short(const struct listener *listener, const weir_host *host, struct accepting *accepting)
+{
+    if (!accepting->logged_short)
+        host->log(host, WEIR_LOG_WARNING, "%s: a connection cannot be accepted yet: %s", listener->name,
+                  system_strerror(errno));
+    accepting->is_short = accepting->logged_short = true;
+}
+
+void wr_listener_note_full(const struct listener *listener, const weir_host *host, struct accepting *accepting,
+                           size_t count)
+{
+    if (!accepting->logged_full)
+        host->log(host, WEIR_LOG_WARNING,
+                  "%s: %zu connections are open, as many as the option connections allows; others wait",
+                  listener->name, count);
+    accepting->logged_full = true;
+}
+
+int wr_listener_accept(const struct listener *listener, const weir_host *host, struct accepting *accepting,
+                       union listener_address *from, bool *again)
+{
+    socklen_t length = sizeof *from;
+    memset(from, 0, sizeof *from);
+    int fd = system_above_stdio(accept4(listener->own.fd, &from->any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
+        wr_listener_note_short(listener, host, accepting);
+    *again = fd < 0 && (errno == ECONNABORTED || errno == EINTR);
+    return fd;
 }
 
 /* ---- What the kernel has dropped ------------------------------------------------------------- */

@@ -2,9 +2,12 @@
 #ifndef STATSD_LISTENER_H
 #define STATSD_LISTENER_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
 #include <weir/source.h>
 
@@ -65,13 +68,40 @@ void wr_listener_report(struct listener *listener, int epoll_fd, bool reports);
  * the outcome is set, and the epoll set must be neither used nor closed. */
 bool wr_listener_find_loss(const struct listener *listeners, size_t count, int epoll_fd, weir_outcome *outcome);
 
+/* Of all connections of a source. */
+struct accepting {
+    bool
+        is_short; /* the system has no descriptor or no memory for another one: none are accepted for a while */
+    bool logged_full, logged_short;
+};
+
+union listener_address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    struct sockaddr_un path;
+};
+
+/* Accepts a connection. Returns its descriptor; -1: there is none. *again: whether another one may wait. */
+int wr_listener_accept(const struct listener *listener, const weir_host *host, struct accepting *accepting,
+                       union listener_address *from, bool *again);
+
+/* A connection cannot be served, by errno; or as many are open as may be. It is logged once. */
+void wr_listener_note_short(const struct listener *listener, const weir_host *host,
+                            struct accepting *accepting);
+void wr_listener_note_full(const struct listener *listener, const weir_host *host, struct accepting *accepting,
+                           size_t count);
+
+/* Writes an address of TCP: tcp://HOST:PORT. */
+void wr_listener_format(const union listener_address *address, char *out, size_t room);
+
+/* Whether each path of a Unix socket still leads to it. Returns false with the outcome set. */
+bool wr_listener_check_places(const struct listener *listeners, size_t count, weir_outcome *outcome);
+
 /* Closes a connection of the epoll set. It is removed first: while a child has a copy of the socket, such as
  * one between fork and exec, closing it alone leaves it in the set, which would report what is no longer there.
  */
 void wr_listener_close_connection(int epoll_fd, struct wr_own_fd *connection);
-
-/* Whether the path of a Unix socket still leads to it; true for others. */
-bool wr_listener_is_in_place(const struct listener *listener);
 
 /* Counts what the kernel has dropped since the last call, because the receive buffer was full. Logs the first
  * time. */

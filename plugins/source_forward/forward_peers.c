@@ -52,7 +52,7 @@ void wr_peers_fini(struct peers *peers)
 void wr_peers_open(struct peers *peers, int epoll_fd)
 {
     peers->epoll_fd = epoll_fd;
-    peers->is_short = false;
+    peers->accepting.is_short = false;
     peers->intake = peers->host->service(peers->host, WEIR_SERVICE_INTAKE);
     peers->blocks = peers->host->service(peers->host, WEIR_SERVICE_BLOCKS);
     peers->upstream = peers->host->service(peers->host, WEIR_SERVICE_UPSTREAM);
@@ -217,25 +217,6 @@ static bool refuse(struct peers *peers, struct peer *peer, const char *reason)
 
 /* ---- Accepting ------------------------------------------------------------------------------- */
 
-union peer_address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-    struct sockaddr_un path;
-};
-
-static void put_address(const union peer_address *address, char *out, size_t room)
-{
-    char text[INET6_ADDRSTRLEN] = "?";
-    if (address->any.sa_family == AF_INET6) {
-        inet_ntop(AF_INET6, &address->v6.sin6_addr, text, sizeof text);
-        snprintf(out, room, "tcp://[%s]:%u", text, ntohs(address->v6.sin6_port));
-    } else {
-        inet_ntop(AF_INET, &address->v4.sin_addr, text, sizeof text);
-        snprintf(out, room, "tcp://%s:%u", text, ntohs(address->v4.sin_port));
-    }
-}
-
 static bool may_connect(const struct peers *peers, int fd, const struct ucred *user)
 {
     for (size_t i = 0; i < peers->uid_count; i++)
@@ -264,7 +245,7 @@ static void check_user(struct peers *peers, struct peer *peer)
 }
 
 /* Adds the first free one, whose socket is set. Returns false if it cannot be served. */
-static bool add_peer(struct peers *peers, const union peer_address *address, bool is_tcp, int64_t now_ms)
+static bool add_peer(struct peers *peers, const union listener_address *address, bool is_tcp, int64_t now_ms)
 {
     const int on = 1;
     struct peer *peer = peers->free;
@@ -291,7 +272,7 @@ static bool add_peer(struct peers *peers, const union peer_address *address, boo
     peers->host->count(peers->host, "connections", 1);
     if (is_tcp) {
         setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-        put_address(address, peer->where, sizeof peer->where);
+        wr_listener_format(address, peer->where, sizeof peer->where);
         return true;
     }
     check_user(peers, peer);
@@ -299,37 +280,25 @@ static bool add_peer(struct peers *peers, const union peer_address *address, boo
     return true;
 }
 
-static void note_short(struct peers *peers, const struct listener *from)
-{
-    if (!peers->logged_short)
-        peers->host->log(peers->host, WEIR_LOG_WARNING, "%s: a connection cannot be accepted yet: %s",
-                         from->name, system_strerror(errno));
-    peers->is_short = peers->logged_short = true;
-}
-
 /* Returns whether to accept another one. */
 static bool accept_one(struct peers *peers, const struct listener *from, int64_t now_ms)
 {
-    union peer_address address;
-    socklen_t length = sizeof address;
-    memset(&address, 0, sizeof address);
-    int fd = system_above_stdio(accept4(from->own.fd, &address.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (fd < 0) {
-        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-            note_short(peers, from);
-        return errno == ECONNABORTED || errno == EINTR;
-    }
+    union listener_address address;
+    bool again;
+    int fd = wr_listener_accept(from, peers->host, &peers->accepting, &address, &again);
+    if (fd < 0)
+        return again;
     struct wr_own_fd *own = &peers->free->own;
     if (!wr_own_fd_set(own, fd) || !add_peer(peers, &address, !from->at.path, now_ms)) {
-        note_short(peers, from);
+        wr_listener_note_short(from, peers->host, &peers->accepting);
         wr_own_fd_close(own);
     }
-    return !peers->is_short;
+    return !peers->accepting.is_short;
 }
 
 bool wr_peers_has_room(const struct peers *peers)
 {
-    return peers->free && !peers->is_short;
+    return peers->free && !peers->accepting.is_short;
 }
 
 void wr_peers_accept(struct peers *peers, const struct listener *from, int64_t now_ms)
@@ -337,12 +306,8 @@ void wr_peers_accept(struct peers *peers, const struct listener *from, int64_t n
     for (int i = 0; i < ACCEPTS_AT_ONCE && peers->free; i++)
         if (!accept_one(peers, from, now_ms))
             return;
-    if (!peers->free && !peers->logged_full) {
-        peers->logged_full = true;
-        peers->host->log(peers->host, WEIR_LOG_WARNING,
-                         "%s: %zu connections are open, as many as the option connections allows; others wait",
-                         from->name, peers->count);
-    }
+    if (!peers->free)
+        wr_listener_note_full(from, peers->host, &peers->accepting, peers->count);
 }
 
 /* ---- Greeting -------------------------------------------------------------------------------- */

@@ -87,8 +87,8 @@ struct peers {
     int64_t idle_ms;
     size_t most_series; /* that a peer may describe; 0: any number */
     uint8_t id[WIRE_ID];
-    bool is_short; /* the system has no descriptor or no memory: none are accepted for a while */
-    bool logged_full, logged_short, logged_token;
+    struct accepting accepting;
+    bool logged_token;
     struct refusal refusals[PEERS_REFUSALS];
     size_t held_count, pending_count;
     bool is_asking; /* a mark is asked for: all blocks up to it are acknowledged together */

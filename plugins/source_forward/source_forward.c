@@ -173,11 +173,9 @@ static bool init(struct source *source, const struct forward_options *options)
 
 static void *create(const weir_host *host, const void *given)
 {
-    struct source *source = calloc(1, sizeof *source);
-    if (!source) {
-        host->refuse(host, "", "out of memory");
+    struct source *source = system_allocate(host, sizeof *source);
+    if (!source)
         return NULL;
-    }
     source->host = host;
     source->epoll.fd = -1;
     wr_forward_default(source->default_listen);
@@ -188,12 +186,6 @@ static void *create(const weir_host *host, const void *given)
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */
-
-static void fail(weir_outcome *outcome, const char *what, int error)
-{
-    outcome->code = WEIR_OUTCOME_REOPEN;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s: %s", what, system_strerror(error));
-}
 
 /* The folder of the default path; whether it can be used shows when the socket is bound. */
 static void make_folder(const struct source *source)
@@ -216,7 +208,7 @@ static void find_group(struct source *source, weir_outcome *outcome)
         return;
     snprintf(what, sizeof what, "allow_group \"%.100s\"%s", source->group,
              error == ENOENT ? " is not known" : "");
-    fail(outcome, what, error);
+    system_fail_by(outcome, what, error);
 }
 
 static bool open_listener(struct source *source, struct listener *listener, weir_outcome *outcome)
@@ -224,7 +216,7 @@ static bool open_listener(struct source *source, struct listener *listener, weir
     if (!wr_listener_open(listener, &source->listening, outcome))
         return false;
     if (!wr_listener_register(listener, source->epoll.fd))
-        fail(outcome, "epoll_ctl", errno);
+        system_fail_by(outcome, "epoll_ctl", errno);
     return outcome->code == WEIR_OUTCOME_OK;
 }
 
@@ -249,7 +241,7 @@ static void open_source(void *self, weir_outcome *outcome)
     source->ask_ms = FIRST_ASK_MS;
     make_folder(source);
     if (!has_epoll)
-        fail(outcome, "epoll_create1", problem);
+        system_fail_by(outcome, "epoll_create1", problem);
     find_group(source, outcome);
     wr_peers_open(&source->peers, source->epoll.fd);
     wr_peers_report_upstream(&source->peers);
@@ -280,10 +272,8 @@ static bool serve_all(struct source *source, weir_outcome *outcome)
     struct epoll_event events[EVENTS_AT_ONCE];
     int count = epoll_wait(source->epoll.fd, events, EVENTS_AT_ONCE, 0);
     int64_t now_ms = output_now_ms();
-    if (count < 0 && errno != EINTR) {
-        fail(outcome, "epoll_wait", errno);
-        return false;
-    }
+    if (count < 0 && errno != EINTR)
+        return system_fail_by(outcome, "epoll_wait", errno);
     /* connections last: a slot that is closed in this round is not reused in it */
     for (int i = 0; i < count; i++)
         if (*(const enum ready_kind *)events[i].data.ptr == READY_BYTES)
@@ -310,19 +300,12 @@ static bool check(struct source *source, weir_outcome *outcome)
     if (now_ms - source->checked_ms < CHECK_MS)
         return true;
     source->checked_ms = now_ms;
-    source->peers.is_short = false;
+    source->peers.accepting.is_short = false;
     wr_peers_close_idle(&source->peers, now_ms);
     wr_peers_log_refusals(&source->peers, now_ms);
     wr_peers_show(&source->peers);
     wr_peers_report_upstream(&source->peers);
-    for (size_t i = 0; i < source->listener_count; i++)
-        if (!wr_listener_is_in_place(&source->listeners[i])) {
-            outcome->code = WEIR_OUTCOME_REOPEN;
-            snprintf(outcome->reason, sizeof outcome->reason, "%s: the path was removed or replaced",
-                     source->listeners[i].name);
-            return false;
-        }
-    return true;
+    return wr_listener_check_places(source->listeners, source->listener_count, outcome);
 }
 
 static void acknowledge(struct source *source)

@@ -97,47 +97,20 @@ void wr_connections_abandon(const struct connections *connections)
 
 /* ---- Accepting ------------------------------------------------------------------------------- */
 
-union peer {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-};
-
-static void put_address(const union peer *peer, char *out, size_t room)
-{
-    char text[INET6_ADDRSTRLEN] = "?";
-    if (peer->any.sa_family == AF_INET6) {
-        inet_ntop(AF_INET6, &peer->v6.sin6_addr, text, sizeof text);
-        snprintf(out, room, "tcp://[%s]:%u", text, ntohs(peer->v6.sin6_port));
-    } else {
-        inet_ntop(AF_INET, &peer->v4.sin_addr, text, sizeof text);
-        snprintf(out, room, "tcp://%s:%u", text, ntohs(peer->v4.sin_port));
-    }
-}
-
-static void note_short(struct connections *connections, const struct listener *from)
-{
-    const weir_host *host = connections->feed->host;
-    if (!connections->logged_short)
-        host->log(host, WEIR_LOG_WARNING, "%s: a connection cannot be accepted yet: %s", from->name,
-                  system_strerror(errno));
-    connections->is_short = connections->logged_short = true;
-}
-
 /* Takes fd over. */
 static void add_connection(struct connections *connections, const struct listener *from, int fd,
-                           const union peer *peer, int64_t now_ms)
+                           const union listener_address *peer, int64_t now_ms)
 {
     const weir_host *host = connections->feed->host;
     struct connection *connection = connections->free;
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
     char where[80];
-    put_address(peer, where, sizeof where);
+    wr_listener_format(peer, where, sizeof where);
     weir_text *text = connections->feed->parser->begin(host, where, NULL);
     bool has_socket = wr_own_fd_set(&connection->own, fd);
     if (!text || !has_socket || epoll_ctl(connections->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
         connections->feed->parser->end(text);
-        note_short(connections, from);
+        wr_listener_note_short(from, connections->feed->host, &connections->accepting);
         wr_own_fd_close(&connection->own);
         return;
     }
@@ -151,36 +124,27 @@ static void add_connection(struct connections *connections, const struct listene
 /* Returns whether to accept another one. */
 static bool accept_one(struct connections *connections, const struct listener *from, int64_t now_ms)
 {
-    union peer peer;
-    socklen_t length = sizeof peer;
-    memset(&peer, 0, sizeof peer);
-    int fd = system_above_stdio(accept4(from->own.fd, &peer.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (fd < 0) {
-        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-            note_short(connections, from);
-        return errno == ECONNABORTED || errno == EINTR;
-    }
+    union listener_address peer;
+    bool again;
+    int fd = wr_listener_accept(from, connections->feed->host, &connections->accepting, &peer, &again);
+    if (fd < 0)
+        return again;
     add_connection(connections, from, fd, &peer, now_ms);
-    return !connections->is_short;
+    return !connections->accepting.is_short;
 }
 
 bool wr_connections_has_room(const struct connections *connections)
 {
-    return connections->free && !connections->is_short;
+    return connections->free && !connections->accepting.is_short;
 }
 
 void wr_connections_accept(struct connections *connections, const struct listener *from, int64_t now_ms)
 {
-    const weir_host *host = connections->feed->host;
     for (int i = 0; i < ACCEPTS_AT_ONCE && connections->free; i++)
         if (!accept_one(connections, from, now_ms))
             return;
-    if (!connections->free && !connections->logged_full) {
-        connections->logged_full = true;
-        host->log(host, WEIR_LOG_WARNING,
-                  "%s: %zu connections are open, as many as the option connections allows; others wait",
-                  from->name, connections->count);
-    }
+    if (!connections->free)
+        wr_listener_note_full(from, connections->feed->host, &connections->accepting, connections->count);
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */

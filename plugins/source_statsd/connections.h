@@ -26,9 +26,7 @@ struct connections {
     struct connection *free;
     struct connection *ending; /* its text is held while it is finished; then it is closed */
     int64_t idle_ms;
-    bool
-        is_short; /* the system has no descriptor or no memory for another one: none are accepted for a while */
-    bool logged_full, logged_short;
+    struct accepting accepting;
 };
 
 /* Returns false if out of memory. */

@@ -118,11 +118,9 @@ static void *create(const weir_host *host, const void *given)
     mode_t mode;
     if (!output_set_mode(host, options->mode, &mode))
         return NULL;
-    struct source *source = calloc(1, sizeof *source);
-    if (!source) {
-        host->refuse(host, "", "out of memory");
+    struct source *source = system_allocate(host, sizeof *source);
+    if (!source)
         return NULL;
-    }
     source->host = host;
     source->listening = (struct listener_options){mode, SOCKET_GROUP_NONE, (int)options->recv_buffer};
     source->datagram_bytes = (size_t)options->datagram_bytes;
@@ -142,24 +140,18 @@ static void *create(const weir_host *host, const void *given)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static void fail(weir_outcome *outcome, const char *what, int error)
-{
-    outcome->code = WEIR_OUTCOME_REOPEN;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s: %s", what, system_strerror(error));
-}
-
 static bool set_up(struct source *source, weir_outcome *outcome)
 {
     feed_init(&source->feed, source->host);
     bool has_epoll = wr_own_fd_set(&source->epoll, system_above_stdio(epoll_create1(EPOLL_CLOEXEC)));
     source->connections.epoll_fd = source->epoll.fd;
-    source->connections.is_short = false;
+    source->connections.accepting.is_short = false;
     source->is_accepting = true;
     source->has_lost = false;
     if (!has_epoll)
-        fail(outcome, "epoll_create1", errno);
+        system_fail_by(outcome, "epoll_create1", errno);
     else if (!wr_datagrams_open(&source->datagrams, &source->feed, source->datagram_bytes))
-        fail(outcome, "buffers for datagrams", ENOMEM);
+        system_fail_by(outcome, "buffers for datagrams", ENOMEM);
     return outcome->code == WEIR_OUTCOME_OK;
 }
 
@@ -169,9 +161,9 @@ static bool open_listener(struct source *source, struct listener *listener, weir
         return false;
     if (listener->kind == READY_DATAGRAMS &&
         !(listener->parsed = source->feed.parser->begin(source->host, listener->name, NULL)))
-        fail(outcome, listener->name, ENOMEM);
+        system_fail_by(outcome, listener->name, ENOMEM);
     else if (!wr_listener_register(listener, source->epoll.fd))
-        fail(outcome, "epoll_ctl", errno);
+        system_fail_by(outcome, "epoll_ctl", errno);
     return outcome->code == WEIR_OUTCOME_OK;
 }
 
@@ -238,7 +230,7 @@ static bool read_ready(struct source *source, void *ready, weir_outcome *outcome
     default: wr_connections_read(&source->connections, ready, output_now_ms()); break;
     }
     if (error)
-        fail(outcome, ((const struct listener *)ready)->name, error);
+        system_fail_by(outcome, ((const struct listener *)ready)->name, error);
     return !error;
 }
 
@@ -251,7 +243,7 @@ static int read_all(struct source *source, weir_outcome *outcome)
     if (count < 0) {
         if (errno == EINTR)
             return 0;
-        fail(outcome, "epoll_wait", errno);
+        system_fail_by(outcome, "epoll_wait", errno);
     }
     for (int i = 0; i < count && !source->feed.held; i++)
         if (!read_ready(source, events[i].data.ptr, outcome))
@@ -278,22 +270,15 @@ static bool check(struct source *source, weir_outcome *outcome)
     if (now_ms - source->checked_ms < CHECK_MS)
         return true;
     source->checked_ms = now_ms;
-    source->connections.is_short = false;
-    for (size_t i = 0; i < source->listener_count; i++)
-        if (!wr_listener_is_in_place(&source->listeners[i])) {
-            outcome->code = WEIR_OUTCOME_REOPEN;
-            snprintf(outcome->reason, sizeof outcome->reason, "%s: the path was removed or replaced",
-                     source->listeners[i].name);
-            return false;
-        }
-    return true;
+    source->connections.accepting.is_short = false;
+    return wr_listener_check_places(source->listeners, source->listener_count, outcome);
 }
 
 /* How long to wait for a descriptor. */
 static int64_t find_timeout(struct source *source)
 {
     int64_t idle_ms = wr_connections_close_idle(&source->connections, output_now_ms());
-    bool checks = source->has_paths || source->connections.is_short;
+    bool checks = source->has_paths || source->connections.accepting.is_short;
     return checks && (idle_ms < 0 || idle_ms > CHECK_MS) ? CHECK_MS : idle_ms;
 }
 
