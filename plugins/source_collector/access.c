@@ -249,8 +249,7 @@ bool session_handle(struct access *access, struct request *request)
         return false;
     const char *ticket = request->path[8] ? request->path + 9 : "";
     if (strcmp(request->method, MHD_HTTP_METHOD_GET) != 0)
-        request_fail(request, MHD_HTTP_METHOD_NOT_ALLOWED, "the method \"%.20s\" is not allowed; allowed: GET",
-                     request->method);
+        request_refuse_method(request, "GET");
     else if (has_session(access, request)) /* a browser that opens its pages again */
         request_reply_redirect(request, "/", NULL);
     else

@@ -11,6 +11,8 @@
 
 #include "../prometheus/accepts.h"
 #include "../prometheus/gzip.h"
+#include "../store/store_file.h"
+#include "../system.h"
 #include "api_call.h"
 #include "json_text.h"
 #include "text/hash.h"
@@ -107,12 +109,7 @@ sqlite3_stmt *api_prepare(struct api_call *call, const char *text, const char *t
     if (!api_check(call, sqlite3_prepare_v2(call->reader->db, text, -1, &statement, NULL)))
         return NULL;
     va_start(arguments, types);
-    for (int i = 0; types[i]; i++) {
-        if (types[i] == 'i')
-            sqlite3_bind_int64(statement, i + 1, va_arg(arguments, int64_t));
-        else
-            sqlite3_bind_text(statement, i + 1, va_arg(arguments, const char *), -1, SQLITE_STATIC);
-    }
+    store_file_bind(statement, types, arguments);
     va_end(arguments);
     return statement;
 }
@@ -235,10 +232,8 @@ static enum MHD_Result take_parameter(void *ctx, enum MHD_ValueKind kind, const 
 
 static bool read_query(struct api_call *call, const char *allowed)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     call->query.allowed = allowed;
-    call->query.now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    call->query.now_ns = system_clock_ns(CLOCK_REALTIME);
     MHD_get_connection_values_n(call->request->connection, MHD_GET_ARGUMENT_KIND, take_parameter, &call->query);
     return !*call->query.problem;
 }
@@ -314,36 +309,10 @@ bool api_handle(struct api *api, struct request *request)
 
 /* ---- What goes on ---------------------------------------------------------------------------- */
 
-void api_run(struct api *api)
-{
-    if (live_is_due(&api->live))
-        live_run(&api->live, api->reader, api->limit_ns);
-}
-
-int64_t api_wait_ms(const struct api *api, int64_t most_ms)
-{
-    return live_wait_ms(&api->live, most_ms);
-}
-
-bool api_is_heard(const struct api *api)
-{
-    return api->live.count > 0;
-}
-
-void api_tell_problems(struct api *api, const char *json)
-{
-    live_tell_problems(&api->live, json);
-}
-
 void api_abandon(const struct api *api)
 {
     if (api->reader)
         open_files_close(&api->reader->files);
-}
-
-void api_stop(struct api *api)
-{
-    live_stop(&api->live);
 }
 
 void api_close(struct api *api)

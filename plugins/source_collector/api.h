@@ -21,23 +21,8 @@ struct api {
  * Returns false if it is none. */
 bool api_handle(struct api *api, struct request *request);
 
-/* [source] To be called after each wait: sends what is new to those that listen. */
-void api_run(struct api *api);
-
-/* [source] How long to wait at most, up to most_ms. */
-int64_t api_wait_ms(const struct api *api, int64_t most_ms);
-
-/* [source] Whether somebody listens. */
-bool api_is_heard(const struct api *api);
-
-/* [source] Tells all that listen; json: what is wrong, an array, if it differs from the last time. */
-void api_tell_problems(struct api *api, const char *json);
-
 /* [fork] In the child: closes the descriptors. */
 void api_abandon(const struct api *api);
-
-/* [source] Ends the connections that listen, before the server stops. */
-void api_stop(struct api *api);
 
 /* [source] After the server has stopped. */
 void api_close(struct api *api);

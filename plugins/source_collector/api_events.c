@@ -6,6 +6,7 @@
 #include "api_call.h"
 #include "api_range.h"
 #include "json_text.h"
+#include "text/array.h"
 
 enum { EVENTS = 1000, EVENTS_MOST = 10000, SKIPPED_MOST = 1000000 };
 
@@ -21,22 +22,18 @@ struct events {
     int64_t from_ns, to_ns; /* to_ns: the end of the microsecond of the place where it goes on */
     int64_t limit, skipped; /* skipped: so many of the newest were on the pages before */
     struct event *all;
-    size_t count, room;
+    uint32_t count, room;
 };
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 static bool put_event(struct events *events, struct event event)
 {
-    if (events->count == events->room) {
-        size_t room = events->room ? 2 * events->room : 1024;
-        struct event *all = realloc(events->all, room * sizeof *all);
-        if (!all)
-            return false;
-        events->all = all;
-        events->room = room;
-    }
-    events->all[events->count++] = event;
+    struct event *all = wr_array_reserve(events->all, &events->room, events->count + 1, sizeof *all);
+    if (!all)
+        return false;
+    events->all = all;
+    all[events->count++] = event;
     return true;
 }
 

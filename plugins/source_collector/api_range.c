@@ -9,6 +9,7 @@
 
 #include "json_text.h"
 #include "range.h"
+#include "text/array.h"
 
 /* POINTS_SKETCHED: sketches take up to 24 KiB each. */
 enum { POINTS_LEAST = 10, POINTS_MOST = 5000, POINTS = 300, POINTS_TOGETHER = 200000, POINTS_SKETCHED = 1000 };
@@ -141,18 +142,15 @@ static bool check_series(struct api_call *call, const int64_t *ids, size_t count
 /* The group's series; the caller frees *ids. */
 static bool find_members(struct api_call *call, struct live_wish *wish, int64_t **ids)
 {
-    size_t room = 0;
+    uint32_t room = 0;
     sqlite3_stmt *statement =
         api_prepare(call, "SELECT id FROM series WHERE " API_GROUP_CONDITION " ORDER BY id", "si", wish->group,
                     (int64_t)wish->is_inside);
     bool has_room = true;
     while (statement && has_room && sqlite3_step(statement) == SQLITE_ROW) {
-        if (wish->count == room) {
-            room = room ? 2 * room : 256;
-            int64_t *grown = realloc(*ids, room * sizeof *grown);
-            has_room = grown != NULL;
-            *ids = grown ? grown : *ids;
-        }
+        int64_t *grown = wr_array_reserve(*ids, &room, (uint32_t)wish->count + 1, sizeof *grown);
+        has_room = grown != NULL;
+        *ids = grown ? grown : *ids;
         if (has_room)
             (*ids)[wish->count++] = sqlite3_column_int64(statement, 0);
     }

@@ -9,6 +9,7 @@
 #include "json_text.h"
 #include "range.h"
 #include "text/number.h"
+#include "text/array.h"
 
 /* VALUES_MOST: posted values of one name, which are read at once. */
 enum { METRICS_MOST = 100, VALUES_MOST = 2 << 20 };
@@ -109,22 +110,17 @@ struct run_metric {
 
 struct run_metrics {
     struct run_metric *all;
-    size_t count, room;
+    uint32_t count, room;
     int64_t from_ns, to_ns;
 };
 
 static struct run_metric *put_metric(struct run_metrics *metrics)
 {
-    if (metrics->count == metrics->room) {
-        size_t room = metrics->room ? 2 * metrics->room : 16;
-        struct run_metric *all = realloc(metrics->all, room * sizeof *all);
-        if (!all)
-            return NULL;
-        metrics->all = all;
-        metrics->room = room;
-    }
-    metrics->all[metrics->count] = (struct run_metric){0};
-    return &metrics->all[metrics->count++];
+    struct run_metric *all = wr_array_reserve(metrics->all, &metrics->room, metrics->count + 1, sizeof *all);
+    if (!all)
+        return NULL;
+    metrics->all = all;
+    return &all[metrics->count++]; /* zeros */
 }
 
 static void free_metrics(struct run_metrics *metrics)
@@ -143,26 +139,25 @@ static void widen(struct run_metrics *metrics, int64_t first_ns, int64_t last_ns
 }
 
 /* Texts that are no numbers are left out; a metric of such texts only is there, without points. */
-static int take_value(struct run_metric *metric, size_t *room, sqlite3_stmt *row)
+static int take_value(struct run_metric *metric, uint32_t *room, sqlite3_stmt *row)
 {
     double value;
     if (!wr_number_parse_double((const char *)sqlite3_column_text(row, 2), &value))
         return SQLITE_OK;
-    if (metric->count == *room) {
-        *room = *room ? 2 * *room : 64;
-        struct chunk_point *points =
-            *room <= VALUES_MOST ? realloc(metric->points, *room * sizeof *points) : NULL;
-        if (!points)
-            return SQLITE_NOMEM;
-        metric->points = points;
-    }
-    metric->points[metric->count++] =
+    struct chunk_point *points =
+        metric->count < VALUES_MOST
+            ? wr_array_reserve(metric->points, room, (uint32_t)metric->count + 1, sizeof *points)
+            : NULL;
+    if (!points)
+        return SQLITE_NOMEM;
+    metric->points = points;
+    points[metric->count++] =
         (struct chunk_point){.time_ns = sqlite3_column_int64(row, 1) * 1000, .value.f64 = value};
     return SQLITE_OK;
 }
 
 /* Rows: name, date_us, value, cumulative; sorted by name. */
-static int take_posted(struct run_metrics *metrics, size_t *room, sqlite3_stmt *row)
+static int take_posted(struct run_metrics *metrics, uint32_t *room, sqlite3_stmt *row)
 {
     struct run_metric *metric = metrics->count ? &metrics->all[metrics->count - 1] : NULL;
     const char *name = (const char *)sqlite3_column_text(row, 0);
@@ -181,7 +176,7 @@ static int take_posted(struct run_metrics *metrics, size_t *room, sqlite3_stmt *
 
 static bool read_posted(struct api_call *call, struct run_metrics *metrics, const char *name)
 {
-    size_t room = 0;
+    uint32_t room = 0;
     int code = SQLITE_OK;
     sqlite3_stmt *statement =
         api_prepare(call,
@@ -289,7 +284,7 @@ bool api_run_metrics(struct api_call *call)
     bool is_good = query_bool(query, "percentiles", &all_percentiles) && check_run(call) &&
                    read_posted(call, &metrics, name) && read_labelled(call, &metrics, name);
     if (is_good && metrics.count > METRICS_MOST && !name)
-        is_good = query_fail(query, "name", "the run has %zu metrics; without a name allowed: up to %d",
+        is_good = query_fail(query, "name", "the run has %u metrics; without a name allowed: up to %d",
                              metrics.count, METRICS_MOST);
     is_good = is_good && take_times(query, &metrics) && put_metrics(call, &metrics, all_percentiles);
     free_metrics(&metrics);

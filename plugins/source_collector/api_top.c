@@ -10,6 +10,7 @@
 #include "api_range.h"
 #include "json_text.h"
 #include "range.h"
+#include "text/array.h"
 
 enum { TOP = 10, TOP_MOST = 1000 };
 
@@ -26,7 +27,7 @@ struct top {
     int64_t from_ns, to_ns, n;
     const char *by;
     struct part *parts;
-    size_t count, room;
+    uint32_t count, room;
 };
 
 /* ---- Adding up ------------------------------------------------------------------------------- */
@@ -36,14 +37,10 @@ static struct part *part_of(struct top *top, const char *value)
 {
     if (top->count && strcmp(top->parts[top->count - 1].value, value) == 0)
         return &top->parts[top->count - 1];
-    if (top->count == top->room) {
-        size_t room = top->room ? 2 * top->room : 64;
-        struct part *parts = realloc(top->parts, room * sizeof *parts);
-        if (!parts)
-            return NULL;
-        top->parts = parts;
-        top->room = room;
-    }
+    struct part *parts = wr_array_reserve(top->parts, &top->room, top->count + 1, sizeof *parts);
+    if (!parts)
+        return NULL;
+    top->parts = parts;
     top->parts[top->count] = (struct part){.value = strdup(value)};
     return top->parts[top->count].value ? &top->parts[top->count++] : NULL;
 }

@@ -121,11 +121,9 @@ static bool check_listen(struct collector *collector)
 
 static void *create(const weir_host *host, const void *given)
 {
-    struct collector *collector = calloc(1, sizeof *collector);
-    if (!collector) {
-        host->refuse(host, "", "out of memory");
+    struct collector *collector = system_allocate(host, sizeof *collector);
+    if (!collector)
         return NULL;
-    }
     collector->host = host;
     collector->options = given;
     bool is_made = http_daemon_init(&collector->daemon, host, (size_t)collector->options->connections);
@@ -203,11 +201,6 @@ static bool refresh_database(struct collector *collector)
 
 /* ---- Requests -------------------------------------------------------------------------------- */
 
-static bool handle_session(struct collector *collector, struct request *request)
-{
-    return session_handle(&collector->access, request);
-}
-
 static bool handle_status(struct collector *collector, struct request *request)
 {
     refresh_database(collector);
@@ -229,17 +222,6 @@ static bool handle_mlbench(struct collector *collector, struct request *request)
     return mlbench_handle(&collector->mlbench, request);
 }
 
-static bool handle_pages(struct collector *collector, struct request *request)
-{
-    (void)collector;
-    return web_pages_handle(request);
-}
-
-/* The first that knows the path replies. */
-static bool (*const handlers[])(struct collector *collector, struct request *request) = {
-    handle_session, handle_status, handle_api, handle_mlbench, handle_pages, /* every other path */
-};
-
 static void handle(struct collector *collector, struct request *request)
 {
     if (!access_check(&collector->access, request))
@@ -247,10 +229,11 @@ static void handle(struct collector *collector, struct request *request)
     if (request->is_too_long)
         request_fail(request, MHD_HTTP_CONTENT_TOO_LARGE, "the body has more than body_limit (%lld) bytes",
                      (long long)collector->options->body_limit);
-    for (size_t i = 0; !request->is_replied && i < sizeof handlers / sizeof *handlers; i++)
-        if (handlers[i](collector, request))
-            return;
-    if (!request->is_replied)
+    /* the first that knows the path replies */
+    bool is_known = request->is_replied || session_handle(&collector->access, request) ||
+                    handle_status(collector, request) || handle_api(collector, request) ||
+                    handle_mlbench(collector, request) || web_pages_handle(request);
+    if (!is_known)
         request_fail(request, MHD_HTTP_NOT_FOUND, "there is nothing here");
 }
 
@@ -337,7 +320,7 @@ static void close_collector(void *self)
         leak(collector);
         return;
     }
-    api_stop(&collector->api);
+    live_stop(&collector->api.live);
     http_daemon_stop(&collector->daemon);
     api_close(&collector->api);
     close_database(collector,
@@ -346,8 +329,7 @@ static void close_collector(void *self)
 
 static void fail(weir_outcome *outcome, const char *what, const char *where, const char *why)
 {
-    outcome->code = WEIR_OUTCOME_REOPEN;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s %.110s: %.130s", what, where, why);
+    system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s %.110s: %.130s", what, where, why);
 }
 
 static void open_collector(void *self, weir_outcome *outcome)
@@ -395,9 +377,9 @@ static void abandon(void *self)
 /* To pages that are open, which show them first. */
 static void tell_problems(struct collector *collector)
 {
-    char *problems = api_is_heard(&collector->api) ? status_problems(&collector->status) : NULL;
+    char *problems = collector->api.live.count ? status_problems(&collector->status) : NULL;
     if (problems)
-        api_tell_problems(&collector->api, problems);
+        live_tell_problems(&collector->api.live, problems);
     free(problems);
 }
 
@@ -406,13 +388,14 @@ static void run(void *self, weir_outcome *outcome)
     struct collector *collector = self;
     unsigned woke = 0;
     while (!(woke & WEIR_WAIT_STOP)) {
-        woke = http_daemon_wait(&collector->daemon, collector->intake, api_wait_ms(&collector->api, CHECK_MS));
+        woke = http_daemon_wait(&collector->daemon, collector->intake,
+                                live_wait_ms(&collector->api.live, CHECK_MS));
         if (collector->daemon.is_lost) {
             fail(outcome, "serve", collector->options->listen, "the program has closed its descriptors");
             outcome->code = WEIR_OUTCOME_FAILED; /* SQLite cannot open the file again */
             return;
         }
-        api_run(&collector->api);
+        live_run(&collector->api.live, collector->api.reader, collector->api.limit_ns);
         if (output_now_ms() - collector->checked_ms < CHECK_MS)
             continue;
         collector->checked_ms = output_now_ms();

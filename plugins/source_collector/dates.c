@@ -4,6 +4,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "../system.h"
+
 enum { US_PER_S = 1000000 };
 
 /* ---- Parsing --------------------------------------------------------------------------------- */
@@ -118,7 +120,5 @@ const char *dates_format(char out[DATES_ROOM], int64_t time_us, enum dates_style
 
 int64_t dates_now_us(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * US_PER_S + now.tv_nsec / 1000;
+    return system_clock_ns(CLOCK_REALTIME) / 1000;
 }

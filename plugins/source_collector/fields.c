@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "text/utf8.h"
+#include "text/array.h"
 
 bool fields_check_text(struct request *request, const char *name, const char *text, size_t length)
 {
@@ -18,15 +19,11 @@ bool fields_check_text(struct request *request, const char *name, const char *te
 
 static bool add(struct fields *fields, const char *name, const char *value)
 {
-    if (fields->count == fields->room) {
-        size_t room = fields->room ? 2 * fields->room : 16;
-        struct field *all = realloc(fields->all, room * sizeof *all);
-        if (!all)
-            return false;
-        fields->all = all;
-        fields->room = room;
-    }
-    fields->all[fields->count++] = (struct field){name, value};
+    struct field *all = wr_array_reserve(fields->all, &fields->room, fields->count + 1, sizeof *all);
+    if (!all)
+        return false;
+    fields->all = all;
+    all[fields->count++] = (struct field){name, value};
     return true;
 }
 
@@ -82,10 +79,8 @@ static bool add_json(struct fields *fields, struct request *request, const char 
 static bool read_json(struct fields *fields, struct request *request)
 {
     fields->json = json_tokener_parse(request->body ? request->body : "");
-    if (!json_object_is_type(fields->json, json_type_object)) {
-        request_fail(request, MHD_HTTP_BAD_REQUEST, "the body is not a JSON object");
-        return false;
-    }
+    if (!json_object_is_type(fields->json, json_type_object))
+        return request_fail(request, MHD_HTTP_BAD_REQUEST, "the body is not a JSON object");
     json_object_object_foreach(fields->json, name, value)
     {
         if (value && !add_json(fields, request, name, value))
@@ -99,10 +94,8 @@ static bool read_json(struct fields *fields, struct request *request)
 bool fields_read(struct fields *fields, struct request *request)
 {
     *fields = (struct fields){0};
-    if (request->body && memchr(request->body, '\0', request->body_length)) {
-        request_fail(request, MHD_HTTP_BAD_REQUEST, "the body has a NUL byte");
-        return false;
-    }
+    if (request->body && memchr(request->body, '\0', request->body_length))
+        return request_fail(request, MHD_HTTP_BAD_REQUEST, "the body has a NUL byte");
     bool is_read =
         request_has_type(request, "application/json") ? read_json(fields, request) : read_form(fields, request);
     if (!is_read && !request->is_replied)

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "request.h"
 
@@ -13,7 +14,7 @@ struct field {
 
 struct fields {
     struct field *all;
-    size_t count, room;
+    uint32_t count, room;
     struct json_object *json; /* of a JSON body */
     char *form;               /* of a form, decoded */
 };

@@ -110,9 +110,20 @@ static void make_room(struct listener *listener, size_t length)
     drop_oldest(listener, length, true);
 }
 
-static void put_message(struct listener *listener, const struct wr_buffer *text, uint64_t values, bool is_event)
+/* Returns NULL if out of memory. */
+static struct message *new_message(const struct wr_buffer *text)
 {
     struct message *message = text->failed ? NULL : malloc(sizeof *message + text->length);
+    if (!message)
+        return NULL;
+    *message = (struct message){.length = text->length};
+    memcpy(message->text, text->data, text->length);
+    return message;
+}
+
+static void put_message(struct listener *listener, const struct wr_buffer *text, uint64_t values, bool is_event)
+{
+    struct message *message = new_message(text);
     if (!message) {
         listener->lost += values;
         listener->lost_events += is_event;
@@ -121,11 +132,8 @@ static void put_message(struct listener *listener, const struct wr_buffer *text,
     make_room(listener, text->length);
     if (!listener->first)
         listener->taken_ms = output_now_ms();
-    message->next = NULL;
     message->values = values;
     message->is_event = is_event;
-    message->length = text->length;
-    memcpy(message->text, text->data, text->length);
     listener->queued += text->length;
     *listener->end = message;
     listener->end = &message->next;
@@ -152,13 +160,9 @@ static void put_lost(struct listener *listener)
         return;
     wr_buffer_put_format(&text, "event: lost\ndata: {\"values\":%" PRIu64 ",\"events\":%" PRIu64 "}\n\n",
                          listener->lost, listener->lost_events);
-    struct message *message = text.failed ? NULL : malloc(sizeof *message + text.length);
+    struct message *message = new_message(&text);
     if (message) {
         message->next = listener->first;
-        message->values = 0;
-        message->is_event = false;
-        message->length = text.length;
-        memcpy(message->text, text.data, text.length);
         if (!listener->first)
             listener->end = &message->next;
         listener->first = message;
@@ -423,11 +427,6 @@ static void tend(struct listener *listener, int64_t now_ms)
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-bool live_is_due(const struct live *live)
-{
-    return live->count && output_now_ms() - live->run_ms >= EVERY_MS;
-}
-
 int64_t live_wait_ms(const struct live *live, int64_t most_ms)
 {
     if (!live->count)
@@ -438,6 +437,8 @@ int64_t live_wait_ms(const struct live *live, int64_t most_ms)
 
 void live_run(struct live *live, struct reader *reader, int64_t limit_ns)
 {
+    if (!live->count || output_now_ms() - live->run_ms < EVERY_MS)
+        return;
     live->run_ms = output_now_ms();
     if (reader && reader->db && reader_begin(reader, limit_ns) == SQLITE_OK) {
         give_series(live, reader->db);

@@ -37,7 +37,6 @@ enum { LIVE_MOST = 64 };
 bool live_listen(struct live *live, struct reader *reader, struct request *request,
                  const struct live_wish *wish);
 
-bool live_is_due(const struct live *live);
 void live_run(struct live *live, struct reader *reader, int64_t limit_ns);
 int64_t live_wait_ms(const struct live *live, int64_t most_ms);
 

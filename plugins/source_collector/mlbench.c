@@ -7,20 +7,21 @@
 #include <string.h>
 
 #include "../store/store_file.h"
-#include "reader.h"
+#include "../system.h"
 
 /* ---- Statements ------------------------------------------------------------------------------ */
 
-static void fail(const struct mlbench *mlbench, struct request *request)
+static bool fail(const struct mlbench_call *call)
 {
-    if (request->is_replied)
-        return;
-    if ((sqlite3_errcode(mlbench->db) & 0xff) == SQLITE_INTERRUPT)
-        request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE,
-                     "the request takes longer than query_timeout (%" PRId64 " ms); ask for fewer values",
-                     mlbench->limit_ns / 1000000);
-    else
-        request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, "the database: %s", sqlite3_errmsg(mlbench->db));
+    const struct mlbench *mlbench = call->mlbench;
+    if (call->request->is_replied)
+        return false;
+    if ((sqlite3_errcode(mlbench->db) & 0xff) != SQLITE_INTERRUPT)
+        return request_fail(call->request, MHD_HTTP_SERVICE_UNAVAILABLE, "the database: %s",
+                            sqlite3_errmsg(mlbench->db));
+    return request_fail(call->request, MHD_HTTP_SERVICE_UNAVAILABLE,
+                        "the request takes longer than query_timeout (%" PRId64 " ms); ask for fewer values",
+                        mlbench->limit_ns / 1000000);
 }
 
 bool mlbench_parse_id(const char *text, sqlite3_int64 *id)
@@ -30,40 +31,34 @@ bool mlbench_parse_id(const char *text, sqlite3_int64 *id)
     return *id > 0;
 }
 
-sqlite3_stmt *mlbench_prepare(const struct mlbench *mlbench, struct request *request, const char *text,
-                              const char *types, ...)
+sqlite3_stmt *mlbench_prepare(const struct mlbench_call *call, const char *text, const char *types, ...)
 {
     sqlite3_stmt *statement;
     va_list arguments;
-    if (sqlite3_prepare_v2(mlbench->db, text, -1, &statement, NULL) != SQLITE_OK) {
-        fail(mlbench, request);
+    if (sqlite3_prepare_v2(call->mlbench->db, text, -1, &statement, NULL) != SQLITE_OK) {
+        fail(call);
         return NULL;
     }
     va_start(arguments, types);
-    for (int i = 0; types[i]; i++) {
-        if (types[i] == 'i')
-            sqlite3_bind_int64(statement, i + 1, va_arg(arguments, sqlite3_int64));
-        else
-            sqlite3_bind_text(statement, i + 1, va_arg(arguments, const char *), -1, SQLITE_STATIC);
-    }
+    store_file_bind(statement, types, arguments);
     va_end(arguments);
     return statement;
 }
 
-bool mlbench_finish(const struct mlbench *mlbench, struct request *request, sqlite3_stmt *statement)
+bool mlbench_finish(const struct mlbench_call *call, sqlite3_stmt *statement)
 {
     bool is_done = statement && store_file_step(statement) == SQLITE_OK;
     if (!is_done)
-        fail(mlbench, request);
+        fail(call);
     sqlite3_finalize(statement);
     return is_done;
 }
 
-bool mlbench_end(const struct mlbench *mlbench, struct request *request, sqlite3_stmt *statement)
+bool mlbench_end(const struct mlbench_call *call, sqlite3_stmt *statement)
 {
     bool is_done = statement && sqlite3_reset(statement) == SQLITE_OK;
     if (!is_done)
-        fail(mlbench, request);
+        fail(call);
     sqlite3_finalize(statement);
     return is_done;
 }
@@ -76,27 +71,23 @@ bool mlbench_reserve(struct request *request, size_t *bytes, sqlite3_stmt *row)
         *bytes += (size_t)sqlite3_column_bytes(row, i);
     if (*bytes <= MLBENCH_REPLY_MOST)
         return true;
-    request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE,
-                 "the response has more than %d bytes; ask for one run or pod, with metric_filter or since",
-                 MLBENCH_REPLY_MOST);
-    return false;
+    return request_fail(
+        request, MHD_HTTP_SERVICE_UNAVAILABLE,
+        "the response has more than %d bytes; ask for one run or pod, with metric_filter or since",
+        MLBENCH_REPLY_MOST);
 }
 
-bool mlbench_run(const struct mlbench *mlbench, struct request *request, const char *text)
+bool mlbench_run(const struct mlbench_call *call, const char *text)
 {
-    if (store_file_run(mlbench->db, text) == SQLITE_OK)
-        return true;
-    fail(mlbench, request);
-    return false;
+    return store_file_run(call->mlbench->db, text) == SQLITE_OK || fail(call);
 }
 
 /* ---- Pods ------------------------------------------------------------------------------------ */
 
-void mlbench_handle_pods(const struct mlbench *mlbench, struct request *request)
+static void handle_pods(const struct mlbench_call *call)
 {
     static const char *const names[] = {"name", "labels", "phase", "ip"};
-    sqlite3_stmt *statement =
-        mlbench_prepare(mlbench, request, "SELECT name, labels, phase, ip FROM pods ORDER BY id", "");
+    sqlite3_stmt *statement = mlbench_prepare(call, "SELECT name, labels, phase, ip FROM pods ORDER BY id", "");
     if (!statement)
         return;
     struct json_object *pods = json_object_new_array();
@@ -107,8 +98,8 @@ void mlbench_handle_pods(const struct mlbench *mlbench, struct request *request)
                                    json_object_new_string((const char *)sqlite3_column_text(statement, i)));
         json_object_array_add(pods, pod);
     }
-    if (mlbench_end(mlbench, request, statement))
-        request_reply(request, MHD_HTTP_OK, pods);
+    if (mlbench_end(call, statement))
+        request_reply(call->request, MHD_HTTP_OK, pods);
     else
         json_object_put(pods);
 }
@@ -125,20 +116,14 @@ static const char *part_behind(const char *path, const char *folder)
     return strchr(part, '/') ? NULL : part;
 }
 
-static void refuse_method(struct request *request, const char *allowed)
+static void handle_metrics(const struct mlbench_call *call, const char *owner)
 {
-    request_fail(request, MHD_HTTP_METHOD_NOT_ALLOWED, "the method \"%.20s\" is not allowed; allowed: %s",
-                 request->method, allowed);
-}
-
-static void handle_metrics(const struct mlbench *mlbench, struct request *request, const char *owner)
-{
-    if (request_is(request, MHD_HTTP_METHOD_GET))
-        mlbench_handle_metrics(mlbench, request, owner);
-    else if (!*owner && request_is(request, MHD_HTTP_METHOD_POST))
-        mlbench_add_metrics(mlbench, request);
+    if (request_is(call->request, MHD_HTTP_METHOD_GET))
+        mlbench_handle_metrics(call, owner);
+    else if (!*owner && request_is(call->request, MHD_HTTP_METHOD_POST))
+        mlbench_add_metrics(call);
     else
-        refuse_method(request, *owner ? "GET" : "GET, POST");
+        request_refuse_method(call->request, *owner ? "GET" : "GET, POST");
 }
 
 bool mlbench_knows(const struct request *request)
@@ -148,18 +133,18 @@ bool mlbench_knows(const struct request *request)
            (pods && !*pods);
 }
 
-static bool find_and_handle(const struct mlbench *mlbench, struct request *request)
+static bool find_and_handle(const struct mlbench_call *call)
 {
     const char *part;
-    if ((part = part_behind(request->path, "/api/runs")))
-        mlbench_handle_runs(mlbench, request, part);
-    else if ((part = part_behind(request->path, "/api/metrics")))
-        handle_metrics(mlbench, request, part);
-    else if ((part = part_behind(request->path, "/api/pods")) && !*part) {
-        if (request_is(request, MHD_HTTP_METHOD_GET))
-            mlbench_handle_pods(mlbench, request);
+    if ((part = part_behind(call->request->path, "/api/runs")))
+        mlbench_handle_runs(call, part);
+    else if ((part = part_behind(call->request->path, "/api/metrics")))
+        handle_metrics(call, part);
+    else if ((part = part_behind(call->request->path, "/api/pods")) && !*part) {
+        if (request_is(call->request, MHD_HTTP_METHOD_GET))
+            handle_pods(call);
         else
-            refuse_method(request, "GET");
+            request_refuse_method(call->request, "GET");
     } else
         return false;
     return true;
@@ -168,16 +153,17 @@ static bool find_and_handle(const struct mlbench *mlbench, struct request *reque
 static int is_too_late(void *ctx)
 {
     const int64_t *deadline_ns = ctx;
-    return reader_monotonic_ns() > *deadline_ns;
+    return system_clock_ns(CLOCK_MONOTONIC) > *deadline_ns;
 }
 
 bool mlbench_handle(const struct mlbench *mlbench, struct request *request)
 {
     enum { STEPS_BETWEEN_CHECKS = 2000 };
-    int64_t deadline_ns = reader_monotonic_ns() + mlbench->limit_ns;
+    const struct mlbench_call call = {mlbench, request};
+    int64_t deadline_ns = system_clock_ns(CLOCK_MONOTONIC) + mlbench->limit_ns;
     if (request_is(request, MHD_HTTP_METHOD_GET))
         sqlite3_progress_handler(mlbench->db, STEPS_BETWEEN_CHECKS, is_too_late, &deadline_ns);
-    bool is_handled = find_and_handle(mlbench, request);
+    bool is_handled = find_and_handle(&call);
     sqlite3_progress_handler(mlbench->db, 0, NULL, NULL);
     return is_handled;
 }

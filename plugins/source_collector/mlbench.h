@@ -22,18 +22,22 @@ bool mlbench_handle(const struct mlbench *mlbench, struct request *request);
 
 /* ---- For its parts --------------------------------------------------------------------------- */
 
+struct mlbench_call {
+    const struct mlbench *mlbench;
+    struct request *request;
+};
+
 /* Whether a text is a number of a row. */
 bool mlbench_parse_id(const char *text, sqlite3_int64 *id);
 
 /* Prepares a statement; the texts and numbers are bound in order: 'i' sqlite3_int64, 's' const char *, 'n' NULL
  * if the text is NULL. Texts must stay valid until it is finalised. Replies to the request if it fails: NULL.
  */
-sqlite3_stmt *mlbench_prepare(const struct mlbench *mlbench, struct request *request, const char *text,
-                              const char *types, ...);
+sqlite3_stmt *mlbench_prepare(const struct mlbench_call *call, const char *text, const char *types, ...);
 
 /* Runs such a statement to its end, and finalises it; NULL is allowed. Returns false after it has replied to
  * the request. */
-bool mlbench_finish(const struct mlbench *mlbench, struct request *request, sqlite3_stmt *statement);
+bool mlbench_finish(const struct mlbench_call *call, sqlite3_stmt *statement);
 
 /* The most bytes of a reply with values, about: it is built in memory. */
 enum { MLBENCH_REPLY_MOST = 64 << 20 };
@@ -43,14 +47,13 @@ bool mlbench_reserve(struct request *request, size_t *bytes, sqlite3_stmt *row);
 
 /* Finalises a statement that was stepped until it returned no row, or a part of its rows; NULL is allowed.
  * Returns false after it has replied to the request. */
-bool mlbench_end(const struct mlbench *mlbench, struct request *request, sqlite3_stmt *statement);
+bool mlbench_end(const struct mlbench_call *call, sqlite3_stmt *statement);
 
 /* Begins or ends a transaction. */
-bool mlbench_run(const struct mlbench *mlbench, struct request *request, const char *text);
+bool mlbench_run(const struct mlbench_call *call, const char *text);
 
-void mlbench_handle_runs(const struct mlbench *mlbench, struct request *request, const char *id);
-void mlbench_handle_pods(const struct mlbench *mlbench, struct request *request);
-void mlbench_handle_metrics(const struct mlbench *mlbench, struct request *request, const char *owner);
-void mlbench_add_metrics(const struct mlbench *mlbench, struct request *request);
+void mlbench_handle_runs(const struct mlbench_call *call, const char *id);
+void mlbench_handle_metrics(const struct mlbench_call *call, const char *owner);
+void mlbench_add_metrics(const struct mlbench_call *call);
 
 #endif

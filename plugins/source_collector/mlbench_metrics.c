@@ -26,40 +26,33 @@ struct metric {
 
 /* ---- Owners ---------------------------------------------------------------------------------- */
 
-static bool ask_id(const struct mlbench *mlbench, struct request *request, sqlite3_stmt *statement,
-                   sqlite3_int64 *id)
+static bool ask_id(const struct mlbench_call *call, sqlite3_stmt *statement, sqlite3_int64 *id)
 {
     *id = statement && sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
-    return mlbench_finish(mlbench, request, statement);
+    return mlbench_finish(call, statement);
 }
 
-static bool find_run(const struct mlbench *mlbench, struct request *request, const char *text,
-                     sqlite3_int64 *run)
+static bool find_run(const struct mlbench_call *call, const char *text, sqlite3_int64 *run)
 {
     sqlite3_int64 found = 0;
     char name[32];
-    if (!mlbench_parse_id(text, run)) {
-        request_fail(request, MHD_HTTP_BAD_REQUEST, "run_id: \"%.40s\" is not the id of a run", text);
-        return false;
-    }
-    if (!ask_id(mlbench, request,
-                mlbench_prepare(mlbench, request, "SELECT id FROM runs WHERE id = ?", "i", *run), &found))
+    if (!mlbench_parse_id(text, run))
+        return request_fail(call->request, MHD_HTTP_BAD_REQUEST, "run_id: \"%.40s\" is not the id of a run",
+                            text);
+    if (!ask_id(call, mlbench_prepare(call, "SELECT id FROM runs WHERE id = ?", "i", *run), &found))
         return false;
     if (found)
         return true;
-    if (!mlbench->creates_runs) {
-        request_fail(request, MHD_HTTP_NOT_FOUND, "Run not found");
-        return false;
-    }
+    if (!call->mlbench->creates_runs)
+        return request_fail(call->request, MHD_HTTP_NOT_FOUND, "Run not found");
     snprintf(name, sizeof name, "run-%lld", (long long)*run);
     return mlbench_finish(
-        mlbench, request,
-        mlbench_prepare(mlbench, request,
-                        "INSERT INTO runs (id, name, created_us, state) VALUES (?, ?, ?, 'started')", "isi",
-                        *run, name, (sqlite3_int64)dates_now_us()));
+        call,
+        mlbench_prepare(call, "INSERT INTO runs (id, name, created_us, state) VALUES (?, ?, ?, 'started')",
+                        "isi", *run, name, (sqlite3_int64)dates_now_us()));
 }
 
-/* The address that the request came from; "": it is not known. */
+/* The address that the call->request came from; "": it is not known. */
 static void get_peer(const struct request *request, char *out, size_t room)
 {
     const union MHD_ConnectionInfo *info =
@@ -74,57 +67,48 @@ static void get_peer(const struct request *request, char *out, size_t room)
         *out = '\0';
 }
 
-static bool find_pod(const struct mlbench *mlbench, struct request *request, const char *name,
-                     sqlite3_int64 *pod)
+static bool find_pod(const struct mlbench_call *call, const char *name, sqlite3_int64 *pod)
 {
     char ip[INET6_ADDRSTRLEN];
-    get_peer(request, ip, sizeof ip);
-    return mlbench_finish(mlbench, request,
-                          mlbench_prepare(mlbench, request,
-                                          "INSERT OR IGNORE INTO pods (name, ip) VALUES (?, ?)", "ss", name,
-                                          ip)) &&
-           ask_id(mlbench, request,
-                  mlbench_prepare(mlbench, request, "SELECT id FROM pods WHERE name = ?", "s", name), pod);
+    get_peer(call->request, ip, sizeof ip);
+    return mlbench_finish(call, mlbench_prepare(call, "INSERT OR IGNORE INTO pods (name, ip) VALUES (?, ?)",
+                                                "ss", name, ip)) &&
+           ask_id(call, mlbench_prepare(call, "SELECT id FROM pods WHERE name = ?", "s", name), pod);
 }
 
 /* ---- One ------------------------------------------------------------------------------------- */
 
-static bool store(const struct mlbench *mlbench, struct request *request, const struct metric *metric)
+static bool store(const struct mlbench_call *call, const struct metric *metric)
 {
     const char *text = metric->run ? "INSERT INTO metrics (run_id, name, date_us, value, metadata, cumulative) "
                                      "VALUES (?, ?, ?, ?, ?, ?)"
                                    : "INSERT INTO metrics (pod_id, name, date_us, value, metadata, cumulative) "
                                      "VALUES (?, ?, ?, ?, ?, ?)";
-    if (!mlbench_finish(mlbench, request,
-                        mlbench_prepare(mlbench, request, text, "isissi",
-                                        metric->run ? metric->run : metric->pod, metric->name,
-                                        (sqlite3_int64)metric->date_us, metric->value, metric->metadata,
-                                        (sqlite3_int64)metric->is_cumulative)))
+    if (!mlbench_finish(call, mlbench_prepare(call, text, "isissi", metric->run ? metric->run : metric->pod,
+                                              metric->name, (sqlite3_int64)metric->date_us, metric->value,
+                                              metric->metadata, (sqlite3_int64)metric->is_cumulative)))
         return false;
     return !metric->run ||
-           mlbench_finish(mlbench, request,
-                          mlbench_prepare(mlbench, request,
-                                          "UPDATE runs SET state = 'started' WHERE id = ? AND state = "
-                                          "'initialized'",
-                                          "i", metric->run));
+           mlbench_finish(call, mlbench_prepare(call,
+                                                "UPDATE runs SET state = 'started' WHERE id = ? AND state = "
+                                                "'initialized'",
+                                                "i", metric->run));
 }
 
 static bool check_length(struct request *request, const char *what, const char *text, size_t most)
 {
     if (strlen(text) <= most)
         return true;
-    request_fail(request, MHD_HTTP_BAD_REQUEST, "%s: it has %zu bytes; allowed: up to %zu", what, strlen(text),
-                 most);
-    return false;
+    return request_fail(request, MHD_HTTP_BAD_REQUEST, "%s: it has %zu bytes; allowed: up to %zu", what,
+                        strlen(text), most);
 }
 
 static bool set_date(struct request *request, struct metric *metric, const char *text)
 {
     if (dates_parse(text, &metric->date_us))
         return true;
-    request_fail(request, MHD_HTTP_BAD_REQUEST,
-                 "date: \"%.60s\" is not a date; allowed: like 2026-11-21T12:34:56.789012Z", text);
-    return false;
+    return request_fail(request, MHD_HTTP_BAD_REQUEST,
+                        "date: \"%.60s\" is not a date; allowed: like 2026-11-21T12:34:56.789012Z", text);
 }
 
 static bool set_cumulative(struct request *request, struct metric *metric, const char *text)
@@ -135,9 +119,8 @@ static bool set_cumulative(struct request *request, struct metric *metric, const
         if (metric->is_cumulative || strcmp(text, no[i]) == 0)
             return true;
     }
-    request_fail(request, MHD_HTTP_BAD_REQUEST, "cumulative: \"%.40s\" is not allowed; allowed: True, False",
-                 text);
-    return false;
+    return request_fail(request, MHD_HTTP_BAD_REQUEST,
+                        "cumulative: \"%.40s\" is not allowed; allowed: True, False", text);
 }
 
 static bool set_fields(struct request *request, const struct fields *fields, struct metric *metric)
@@ -176,15 +159,14 @@ static void refuse_without_run(struct request *request)
     request_reply(request, MHD_HTTP_BAD_REQUEST, json);
 }
 
-static bool set_owner(const struct mlbench *mlbench, struct request *request, const struct fields *fields,
-                      struct metric *metric)
+static bool set_owner(const struct mlbench_call *call, const struct fields *fields, struct metric *metric)
 {
     const char *run = fields_find(fields, "run_id"), *pod = fields_find(fields, "pod_name");
     if (run)
-        return find_run(mlbench, request, run, &metric->run);
+        return find_run(call, run, &metric->run);
     if (pod)
-        return check_length(request, "pod_name", pod, 1000) && find_pod(mlbench, request, pod, &metric->pod);
-    refuse_without_run(request);
+        return check_length(call->request, "pod_name", pod, 1000) && find_pod(call, pod, &metric->pod);
+    refuse_without_run(call->request);
     return false;
 }
 
@@ -269,9 +251,8 @@ static bool set_value(struct request *request, struct json_object *value, const 
         metric->value = is_at_limit(value) ? take_long_number(naming, text) : json_object_get_string(value);
     if (metric->value)
         return true;
-    request_fail(request, MHD_HTTP_BAD_REQUEST,
-                 "line %zu: \"value\" has more digits than are kept; nothing was added", number);
-    return false;
+    return request_fail(request, MHD_HTTP_BAD_REQUEST,
+                        "line %zu: \"value\" has more digits than are kept; nothing was added", number);
 }
 
 /* Without a time: now. */
@@ -317,11 +298,9 @@ static bool set_line(struct request *request, struct json_object *line, const ch
 {
     struct json_object *name, *value, *metadata = json_object_object_get(line, "metadata");
     if (!json_object_object_get_ex(line, "name", &name) || !json_object_object_get_ex(line, "value", &value) ||
-        !json_object_is_type(name, json_type_string) || !value) {
-        request_fail(request, MHD_HTTP_BAD_REQUEST,
-                     "line %zu: \"name\" or \"value\" is missing; nothing was added", number);
-        return false;
-    }
+        !json_object_is_type(name, json_type_string) || !value)
+        return request_fail(request, MHD_HTTP_BAD_REQUEST,
+                            "line %zu: \"name\" or \"value\" is missing; nothing was added", number);
     metric->is_cumulative = json_object_get_boolean(json_object_object_get(line, "cumulative"));
     metric->metadata = metadata ? json_object_get_string(metadata) : "";
     return check_string(request, "name", name) && check_string(request, "value", value) &&
@@ -347,33 +326,33 @@ static struct json_object *parse_line(const char *text)
     return NULL;
 }
 
-static bool add_line(const struct mlbench *mlbench, struct request *request, const char *text, size_t number,
-                     struct naming *naming, struct metric *metric)
+static bool add_line(const struct mlbench_call *call, const char *text, size_t number, struct naming *naming,
+                     struct metric *metric)
 {
     char name[40];
     snprintf(name, sizeof name, "line %zu", number);
-    if (!fields_check_text(request, name, text, strlen(text)))
+    if (!fields_check_text(call->request, name, text, strlen(text)))
         return false;
     struct json_object *line = parse_line(text);
     bool is_added = false;
     if (!line)
-        request_fail(request, MHD_HTTP_BAD_REQUEST, "line %zu: it is not a JSON object; nothing was added",
-                     number);
-    else if (set_line(request, line, text, number, naming, metric))
-        is_added = store(mlbench, request, metric);
+        request_fail(call->request, MHD_HTTP_BAD_REQUEST,
+                     "line %zu: it is not a JSON object; nothing was added", number);
+    else if (set_line(call->request, line, text, number, naming, metric))
+        is_added = store(call, metric);
     json_object_put(line);
     return is_added;
 }
 
-static bool add_lines(const struct mlbench *mlbench, struct request *request, struct naming *naming,
-                      struct metric *metric, size_t *count)
+static bool add_lines(const struct mlbench_call *call, struct naming *naming, struct metric *metric,
+                      size_t *count)
 {
     size_t number = 0;
-    for (char *rest = request->body, *line; rest && (line = strsep(&rest, "\n"));) {
+    for (char *rest = call->request->body, *line; rest && (line = strsep(&rest, "\n"));) {
         number++;
         if (!*line)
             continue;
-        if (!add_line(mlbench, request, line, number, naming, metric))
+        if (!add_line(call, line, number, naming, metric))
             return false;
         (*count)++;
     }
@@ -383,12 +362,12 @@ static bool add_lines(const struct mlbench *mlbench, struct request *request, st
 /* ---- Both ------------------------------------------------------------------------------------ */
 
 /* Ends the transaction. Returns whether everything is stored. */
-static bool end(const struct mlbench *mlbench, struct request *request, bool is_good)
+static bool end(const struct mlbench_call *call, bool is_good)
 {
-    if (is_good && mlbench_run(mlbench, request, "COMMIT"))
+    if (is_good && mlbench_run(call, "COMMIT"))
         return true;
-    if (!sqlite3_get_autocommit(mlbench->db))
-        sqlite3_exec(mlbench->db, "ROLLBACK", NULL, NULL, NULL);
+    if (!sqlite3_get_autocommit(call->mlbench->db))
+        sqlite3_exec(call->mlbench->db, "ROLLBACK", NULL, NULL, NULL);
     return false;
 }
 
@@ -399,56 +378,55 @@ static bool set_naming(struct naming *naming, struct request *request)
     naming->omit = omit ? omit : "";
     if (!names || naming->is_full || strcmp(names, "plain") == 0)
         return true;
-    request_fail(request, MHD_HTTP_BAD_REQUEST, "names: \"%.40s\" is not allowed; allowed: plain, full", names);
-    return false;
+    return request_fail(request, MHD_HTTP_BAD_REQUEST, "names: \"%.40s\" is not allowed; allowed: plain, full",
+                        names);
 }
 
-static void add_many(const struct mlbench *mlbench, struct request *request)
+static void add_many(const struct mlbench_call *call)
 {
     struct metric metric = {0};
     size_t count = 0;
     struct naming naming = {0};
-    const char *run = request_parameter(request, "run_id");
+    const char *run = request_parameter(call->request, "run_id");
     if (!run) {
-        refuse_without_run(request);
+        refuse_without_run(call->request);
         return;
     }
-    if (request->body && memchr(request->body, '\0', request->body_length)) {
-        request_fail(request, MHD_HTTP_BAD_REQUEST, "the body has a NUL byte");
+    if (call->request->body && memchr(call->request->body, '\0', call->request->body_length)) {
+        request_fail(call->request, MHD_HTTP_BAD_REQUEST, "the body has a NUL byte");
         return;
     }
-    if (!set_naming(&naming, request) || !mlbench_run(mlbench, request, "BEGIN IMMEDIATE"))
+    if (!set_naming(&naming, call->request) || !mlbench_run(call, "BEGIN IMMEDIATE"))
         return;
-    bool is_good =
-        find_run(mlbench, request, run, &metric.run) && add_lines(mlbench, request, &naming, &metric, &count);
+    bool is_good = find_run(call, run, &metric.run) && add_lines(call, &naming, &metric, &count);
     wr_buffer_fini(&naming.name);
     wr_buffer_fini(&naming.number);
-    if (!end(mlbench, request, is_good))
+    if (!end(call, is_good))
         return;
     struct json_object *json = json_object_new_object();
     json_object_object_add(json, "added", json_object_new_int64((int64_t)count));
-    request_reply(request, MHD_HTTP_CREATED, json);
+    request_reply(call->request, MHD_HTTP_CREATED, json);
 }
 
-static void add_one(const struct mlbench *mlbench, struct request *request)
+static void add_one(const struct mlbench_call *call)
 {
     struct fields fields;
     struct metric metric = {0};
-    if (!fields_read(&fields, request))
+    if (!fields_read(&fields, call->request))
         return;
-    if (mlbench_run(mlbench, request, "BEGIN IMMEDIATE")) {
-        bool is_good = set_owner(mlbench, request, &fields, &metric) && set_fields(request, &fields, &metric) &&
-                       store(mlbench, request, &metric);
-        if (end(mlbench, request, is_good))
-            reply_one(request, &metric);
+    if (mlbench_run(call, "BEGIN IMMEDIATE")) {
+        bool is_good = set_owner(call, &fields, &metric) && set_fields(call->request, &fields, &metric) &&
+                       store(call, &metric);
+        if (end(call, is_good))
+            reply_one(call->request, &metric);
     }
     fields_fini(&fields);
 }
 
-void mlbench_add_metrics(const struct mlbench *mlbench, struct request *request)
+void mlbench_add_metrics(const struct mlbench_call *call)
 {
-    if (request_has_type(request, "application/x-ndjson"))
-        add_many(mlbench, request);
+    if (request_has_type(call->request, "application/x-ndjson"))
+        add_many(call);
     else
-        add_one(mlbench, request);
+        add_one(call);
 }

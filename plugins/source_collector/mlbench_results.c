@@ -11,6 +11,7 @@
 #include "text/number.h"
 #include "text/utf8.h"
 #include "zip.h"
+#include "text/array.h"
 
 /* What the parameters of the query select. */
 struct selection {
@@ -30,12 +31,12 @@ struct value {
 struct values {
     char *name; /* owned */
     struct value *all;
-    size_t count, room;
+    uint32_t count, room;
 };
 
 struct results {
     struct values *names;
-    size_t count, room;
+    uint32_t count, room;
     size_t bytes;
     bool has_failed; /* out of memory */
 };
@@ -58,24 +59,12 @@ static void free_results(struct results *results)
     *results = (struct results){0};
 }
 
-/* Returns the array with room for one element more. NULL: out of memory. */
-static void *reserve(void *array, size_t count, size_t *room, size_t size)
-{
-    if (count < *room)
-        return array;
-    size_t wanted = *room ? 2 * *room : 16;
-    void *grown = realloc(array, wanted * size);
-    if (grown)
-        *room = wanted;
-    return grown;
-}
-
 /* The names come one after the other. */
 static struct values *values_of(struct results *results, const char *name)
 {
     if (results->count && strcmp(results->names[results->count - 1].name, name) == 0)
         return &results->names[results->count - 1];
-    struct values *names = reserve(results->names, results->count, &results->room, sizeof *names);
+    struct values *names = wr_array_reserve(results->names, &results->room, results->count + 1, sizeof *names);
     if (!names)
         return NULL;
     results->names = names;
@@ -86,7 +75,8 @@ static struct values *values_of(struct results *results, const char *name)
 static bool take_row(struct results *results, sqlite3_stmt *row)
 {
     struct values *values = values_of(results, (const char *)sqlite3_column_text(row, 0));
-    struct value *all = values ? reserve(values->all, values->count, &values->room, sizeof *all) : NULL;
+    struct value *all =
+        values ? wr_array_reserve(values->all, &values->room, values->count + 1, sizeof *all) : NULL;
     if (!all)
         return false;
     values->all = all;
@@ -96,8 +86,8 @@ static bool take_row(struct results *results, sqlite3_stmt *row)
     return all[values->count++].text;
 }
 
-static bool read_results(const struct mlbench *mlbench, struct request *request,
-                         const struct selection *selection, struct results *results)
+static bool read_results(const struct mlbench_call *call, const struct selection *selection,
+                         struct results *results)
 {
     const char *text = selection->run
                            ? "SELECT name, date_us, value, cumulative FROM metrics WHERE run_id = ?1 AND "
@@ -107,16 +97,16 @@ static bool read_results(const struct mlbench *mlbench, struct request *request,
                              "date_us BETWEEN ?2 AND ?3 AND (?4 IS NULL OR name = ?4) ORDER BY name, "
                              "date_us, id";
     sqlite3_stmt *statement =
-        mlbench_prepare(mlbench, request, text, "iiis", selection->run ? selection->run : selection->pod,
+        mlbench_prepare(call, text, "iiis", selection->run ? selection->run : selection->pod,
                         (sqlite3_int64)selection->first_us, (sqlite3_int64)selection->last_us, selection->name);
     *results = (struct results){0};
     while (statement && !results->has_failed && sqlite3_step(statement) == SQLITE_ROW &&
-           mlbench_reserve(request, &results->bytes, statement))
+           mlbench_reserve(call->request, &results->bytes, statement))
         results->has_failed = !take_row(results, statement);
-    bool is_read = mlbench_end(mlbench, request, statement);
+    bool is_read = mlbench_end(call, statement);
     if (is_read && results->has_failed)
-        request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
-    if (is_read && !request->is_replied)
+        request_fail(call->request, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
+    if (is_read && !call->request->is_replied)
         return true;
     free_results(results);
     return false;
@@ -182,8 +172,8 @@ static bool put_means(struct values *values, const struct value *numbers, size_t
     free_texts(values->all, values->count);
     free(values->all);
     values->all = means;
-    values->count = made;
-    values->room = groups + 1;
+    values->count = (uint32_t)made;
+    values->room = (uint32_t)groups + 1;
     return true;
 }
 
@@ -212,7 +202,7 @@ static void keep_last(struct values *values, int64_t n)
     free_texts(values->all, dropped);
     if (dropped)
         memmove(values->all, values->all + dropped, (values->count - dropped) * sizeof *values->all);
-    values->count -= dropped;
+    values->count -= (uint32_t)dropped;
 }
 
 /* ---- As JSON --------------------------------------------------------------------------------- */
@@ -323,23 +313,22 @@ static void add_results(struct zip *zip, const char *prefix, struct results *res
 }
 
 /* The pods that took part in a run. */
-static bool add_pods(const struct mlbench *mlbench, struct request *request, struct zip *zip,
-                     const struct selection *selection)
+static bool add_pods(const struct mlbench_call *call, struct zip *zip, const struct selection *selection)
 {
-    sqlite3_stmt *statement = mlbench_prepare(
-        mlbench, request, "SELECT id, name FROM pods WHERE run_id = ? ORDER BY id", "i", selection->run);
+    sqlite3_stmt *statement =
+        mlbench_prepare(call, "SELECT id, name FROM pods WHERE run_id = ? ORDER BY id", "i", selection->run);
     bool is_good = true;
     while (is_good && statement && sqlite3_step(statement) == SQLITE_ROW) {
         struct selection of_pod = *selection;
         struct results results;
         of_pod.run = 0;
         of_pod.pod = sqlite3_column_int64(statement, 0);
-        is_good = read_results(mlbench, request, &of_pod, &results);
+        is_good = read_results(call, &of_pod, &results);
         if (is_good)
             add_results(zip, (const char *)sqlite3_column_text(statement, 1), &results, &of_pod);
         free_results(&results);
     }
-    return mlbench_end(mlbench, request, statement) && is_good;
+    return mlbench_end(call, statement) && is_good;
 }
 
 /* ASCII letters, digits, _ . -, and none of the last two at the ends. */
@@ -360,19 +349,19 @@ static void make_file_name(char *out, size_t room, const char *name)
     snprintf(out, room, "metrics_%s.zip", safe);
 }
 
-static void reply_archive(const struct mlbench *mlbench, struct request *request, struct results *results,
+static void reply_archive(const struct mlbench_call *call, struct results *results,
                           const struct selection *selection, const char *owner)
 {
     char name[160];
     struct zip zip = {0};
     add_results(&zip, "result", results, selection);
-    if (!selection->run || add_pods(mlbench, request, &zip, selection)) {
+    if (!selection->run || add_pods(call, &zip, selection)) {
         make_file_name(name, sizeof name, owner);
         if (zip_finish(&zip))
-            request_reply_bytes(request, MHD_HTTP_OK, "application/octet-stream", zip.data.data,
+            request_reply_bytes(call->request, MHD_HTTP_OK, "application/octet-stream", zip.data.data,
                                 zip.data.length, name);
         else
-            request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory, or more than 2 GiB");
+            request_fail(call->request, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory, or more than 2 GiB");
     }
     zip_fini(&zip);
 }
@@ -388,40 +377,36 @@ static bool take_integer(struct request *request, const char *name, int64_t *num
     *number = strtoll(text, &end, 10);
     if (*text && !*end && *number > -1000000000 && *number < 1000000000)
         return true;
-    request_fail(request, MHD_HTTP_BAD_REQUEST, "%s: \"%.40s\" is not a whole number", name, text);
-    return false;
+    return request_fail(request, MHD_HTTP_BAD_REQUEST, "%s: \"%.40s\" is not a whole number", name, text);
 }
 
 static bool select_by_query(struct request *request, struct selection *selection)
 {
     const char *since = request_parameter(request, "since");
     selection->name = request_parameter(request, "metric_filter");
-    if (since && *since && !dates_parse(since, &selection->first_us)) {
-        request_fail(request, MHD_HTTP_BAD_REQUEST,
-                     "since: \"%.60s\" is not a date; allowed: like 2026-11-21T12:34:56.789012Z", since);
-        return false;
-    }
+    if (since && *since && !dates_parse(since, &selection->first_us))
+        return request_fail(request, MHD_HTTP_BAD_REQUEST,
+                            "since: \"%.60s\" is not a date; allowed: like 2026-11-21T12:34:56.789012Z", since);
     return take_integer(request, "summarize", &selection->summarize) &&
            take_integer(request, "last_n", &selection->last_n);
 }
 
 /* Finds the run or pod. Returns its name, which the caller frees with sqlite3_free; NULL: the request
  * has its response. The run's times are limits of an archive. */
-static char *find_owner(const struct mlbench *mlbench, struct request *request, const char *owner,
-                        struct selection *selection, int64_t *begin_us, int64_t *end_us)
+static char *find_owner(const struct mlbench_call *call, const char *owner, struct selection *selection,
+                        int64_t *begin_us, int64_t *end_us)
 {
-    const char *type = request_parameter(request, "metric_type");
+    const char *type = request_parameter(call->request, "metric_type");
     bool is_pod = !type || strcmp(type, "pod") == 0;
     sqlite3_int64 run = 0;
     if (!is_pod && !mlbench_parse_id(owner, &run)) {
-        request_fail(request, MHD_HTTP_NOT_FOUND, "Run not found");
+        request_fail(call->request, MHD_HTTP_NOT_FOUND, "Run not found");
         return NULL;
     }
     sqlite3_stmt *statement =
-        is_pod ? mlbench_prepare(mlbench, request, "SELECT id, name, NULL, NULL FROM pods WHERE name = ?", "s",
-                                 owner)
-               : mlbench_prepare(mlbench, request,
-                                 "SELECT id, name, created_us, finished_us FROM runs WHERE id = ?", "i", run);
+        is_pod ? mlbench_prepare(call, "SELECT id, name, NULL, NULL FROM pods WHERE name = ?", "s", owner)
+               : mlbench_prepare(call, "SELECT id, name, created_us, finished_us FROM runs WHERE id = ?", "i",
+                                 run);
     char *name = NULL;
     if (statement && sqlite3_step(statement) == SQLITE_ROW) {
         *(is_pod ? &selection->pod : &selection->run) = sqlite3_column_int64(statement, 0);
@@ -431,8 +416,8 @@ static char *find_owner(const struct mlbench *mlbench, struct request *request, 
         if (sqlite3_column_type(statement, 3) != SQLITE_NULL)
             *end_us = sqlite3_column_int64(statement, 3);
     }
-    if (mlbench_end(mlbench, request, statement) && !name)
-        request_fail(request, MHD_HTTP_NOT_FOUND, is_pod ? "Pod not found" : "Run not found");
+    if (mlbench_end(call, statement) && !name)
+        request_fail(call->request, MHD_HTTP_NOT_FOUND, is_pod ? "Pod not found" : "Run not found");
     return name;
 }
 
@@ -443,26 +428,26 @@ static bool wants_archive(const struct request *request)
     return format ? strcmp(format, "zip") == 0 : accept && strcmp(accept, "application/octet-stream") == 0;
 }
 
-static void handle_owner(const struct mlbench *mlbench, struct request *request, const char *owner)
+static void handle_owner(const struct mlbench_call *call, const char *owner)
 {
     struct selection selection = {.first_us = INT64_MIN, .last_us = INT64_MAX};
     int64_t begin_us = INT64_MIN, end_us = INT64_MAX;
     struct results results;
-    if (!select_by_query(request, &selection))
+    if (!select_by_query(call->request, &selection))
         return;
-    char *name = find_owner(mlbench, request, owner, &selection, &begin_us, &end_us);
+    char *name = find_owner(call, owner, &selection, &begin_us, &end_us);
     if (!name)
         return;
-    bool is_archive = wants_archive(request);
+    bool is_archive = wants_archive(call->request);
     if (is_archive) {
         selection.first_us = selection.first_us > begin_us ? selection.first_us : begin_us;
         selection.last_us = end_us;
     }
-    if (read_results(mlbench, request, &selection, &results)) {
+    if (read_results(call, &selection, &results)) {
         if (is_archive)
-            reply_archive(mlbench, request, &results, &selection, name);
+            reply_archive(call, &results, &selection, name);
         else
-            reply_results(request, &results, &selection);
+            reply_results(call->request, &results, &selection);
         free_results(&results);
     }
     sqlite3_free(name);
@@ -495,32 +480,32 @@ static struct json_object *member(struct json_object *parent, const char *name,
 }
 
 /* Rows: owner, name, value, date, metadata, cumulative. NULL: the request has its response. */
-static struct json_object *read_all(const struct mlbench *mlbench, struct request *request, const char *text)
+static struct json_object *read_all(const struct mlbench_call *call, const char *text)
 {
-    sqlite3_stmt *statement = mlbench_prepare(mlbench, request, text, "");
+    sqlite3_stmt *statement = mlbench_prepare(call, text, "");
     struct json_object *owners = json_object_new_object();
     size_t bytes = 0;
-    while (statement && sqlite3_step(statement) == SQLITE_ROW && mlbench_reserve(request, &bytes, statement)) {
+    while (statement && sqlite3_step(statement) == SQLITE_ROW &&
+           mlbench_reserve(call->request, &bytes, statement)) {
         struct json_object *names =
             member(owners, (const char *)sqlite3_column_text(statement, 0), json_object_new_object);
         json_object_array_add(
             member(names, (const char *)sqlite3_column_text(statement, 1), json_object_new_array),
             whole_json(statement));
     }
-    if (mlbench_end(mlbench, request, statement) && !request->is_replied)
+    if (mlbench_end(call, statement) && !call->request->is_replied)
         return owners;
     json_object_put(owners);
     return NULL;
 }
 
-static void handle_all(const struct mlbench *mlbench, struct request *request)
+static void handle_all(const struct mlbench_call *call)
 {
     struct json_object *pods =
-        read_all(mlbench, request,
-                 "SELECT pods.name, metrics.name, value, date_us, metadata, cumulative FROM "
-                 "metrics JOIN pods ON pods.id = pod_id ORDER BY date_us, metrics.id");
+        read_all(call, "SELECT pods.name, metrics.name, value, date_us, metadata, cumulative FROM "
+                       "metrics JOIN pods ON pods.id = pod_id ORDER BY date_us, metrics.id");
     struct json_object *runs =
-        pods ? read_all(mlbench, request,
+        pods ? read_all(call,
                         "SELECT runs.name, metrics.name, value, date_us, metadata, cumulative FROM metrics "
                         "JOIN runs ON runs.id = metrics.run_id ORDER BY date_us, metrics.id")
              : NULL;
@@ -531,13 +516,13 @@ static void handle_all(const struct mlbench *mlbench, struct request *request)
     struct json_object *json = json_object_new_object();
     json_object_object_add(json, "pod_metrics", pods);
     json_object_object_add(json, "run_metrics", runs);
-    request_reply(request, MHD_HTTP_OK, json);
+    request_reply(call->request, MHD_HTTP_OK, json);
 }
 
-void mlbench_handle_metrics(const struct mlbench *mlbench, struct request *request, const char *owner)
+void mlbench_handle_metrics(const struct mlbench_call *call, const char *owner)
 {
     if (*owner)
-        handle_owner(mlbench, request, owner);
+        handle_owner(call, owner);
     else
-        handle_all(mlbench, request);
+        handle_all(call);
 }

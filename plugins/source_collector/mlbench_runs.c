@@ -56,34 +56,32 @@ static struct json_object *read_run(sqlite3_stmt *row, bool has_output)
     return run;
 }
 
-static void list(const struct mlbench *mlbench, struct request *request)
+static void list(const struct mlbench_call *call)
 {
-    sqlite3_stmt *statement = mlbench_prepare(mlbench, request, "SELECT " COLUMNS " FROM runs ORDER BY id", "");
+    sqlite3_stmt *statement = mlbench_prepare(call, "SELECT " COLUMNS " FROM runs ORDER BY id", "");
     if (!statement)
         return;
     struct json_object *runs = json_object_new_array();
     while (sqlite3_step(statement) == SQLITE_ROW)
         json_object_array_add(runs, read_run(statement, false));
-    if (mlbench_end(mlbench, request, statement))
-        request_reply(request, MHD_HTTP_OK, runs);
+    if (mlbench_end(call, statement))
+        request_reply(call->request, MHD_HTTP_OK, runs);
     else
         json_object_put(runs);
 }
 
 /* Replies with one run. */
-static void show(const struct mlbench *mlbench, struct request *request, sqlite3_int64 id, unsigned status,
-                 bool has_output)
+static void show(const struct mlbench_call *call, sqlite3_int64 id, unsigned status, bool has_output)
 {
-    sqlite3_stmt *statement =
-        mlbench_prepare(mlbench, request, "SELECT " COLUMNS " FROM runs WHERE id = ?", "i", id);
+    sqlite3_stmt *statement = mlbench_prepare(call, "SELECT " COLUMNS " FROM runs WHERE id = ?", "i", id);
     struct json_object *run =
         statement && sqlite3_step(statement) == SQLITE_ROW ? read_run(statement, has_output) : NULL;
-    if (!mlbench_end(mlbench, request, statement))
+    if (!mlbench_end(call, statement))
         json_object_put(run);
     else if (run)
-        request_reply(request, status, run);
+        request_reply(call->request, status, run);
     else
-        request_fail(request, MHD_HTTP_NOT_FOUND, "Run not found");
+        request_fail(call->request, MHD_HTTP_NOT_FOUND, "Run not found");
 }
 
 /* ---- A new one ------------------------------------------------------------------------------- */
@@ -115,9 +113,8 @@ static bool take_count(struct request *request, const char *name, const char *te
 {
     if (mlbench_parse_id(text, count) && *count <= 1000000)
         return true;
-    request_fail(request, MHD_HTTP_BAD_REQUEST, "%s: \"%.40s\" is not a number; allowed: 1..1000000", name,
-                 text);
-    return false;
+    return request_fail(request, MHD_HTTP_BAD_REQUEST, "%s: \"%.40s\" is not a number; allowed: 1..1000000",
+                        name, text);
 }
 
 static bool set_image(struct new_run *run, struct request *request, const struct fields *fields)
@@ -134,8 +131,7 @@ static bool set_image(struct new_run *run, struct request *request, const struct
     run->gpu = fields_is_true(fields, "gpu_enabled");
     if (*run->image)
         return true;
-    request_fail(request, MHD_HTTP_BAD_REQUEST, "image_name: must not be empty");
-    return false;
+    return request_fail(request, MHD_HTTP_BAD_REQUEST, "image_name: must not be empty");
 }
 
 static bool set_backend(struct new_run *run, struct request *request, const struct fields *fields)
@@ -169,40 +165,40 @@ static bool set_all(struct new_run *run, struct request *request, const struct f
            fields_need(fields, request, "light_target");
 }
 
-static void create(const struct mlbench *mlbench, struct request *request)
+static void create(const struct mlbench_call *call)
 {
     struct fields fields;
     struct new_run run = {0};
-    if (!fields_read(&fields, request))
+    if (!fields_read(&fields, call->request))
         return;
-    if (set_all(&run, request, &fields)) {
+    if (set_all(&run, call->request, &fields)) {
         sqlite3_stmt *statement = mlbench_prepare(
-            mlbench, request,
+            call,
             "INSERT INTO runs (name, created_us, state, num_workers, cpu_limit, image, command, backend, "
             "all_nodes, gpu, light) VALUES (?, ?, 'initialized', ?, ?, ?, ?, lower(?), ?, ?, ?)",
             "siissssiii", run.name, (sqlite3_int64)dates_now_us(), run.num_workers, run.cpu_limit, run.image,
             run.command, run.backend, run.all_nodes, run.gpu, run.light);
-        if (mlbench_finish(mlbench, request, statement))
-            show(mlbench, request, sqlite3_last_insert_rowid(mlbench->db), MHD_HTTP_CREATED, false);
+        if (mlbench_finish(call, statement))
+            show(call, sqlite3_last_insert_rowid(call->mlbench->db), MHD_HTTP_CREATED, false);
     }
     fields_fini(&fields);
 }
 
 /* ---- Its state and its end ------------------------------------------------------------------- */
 
-/* Of each of a run's outputs, in bytes: each request writes it anew. */
+/* Of each of a run's outputs, in bytes: each call->request writes it anew. */
 enum { OUTPUT_MOST = 8 << 20 };
 
-static bool put_before(const struct mlbench *mlbench, struct request *request, sqlite3_int64 id,
-                       const char *query, struct wr_buffer *output)
+static bool put_before(const struct mlbench_call *call, sqlite3_int64 id, const char *query,
+                       struct wr_buffer *output)
 {
-    sqlite3_stmt *statement = mlbench_prepare(mlbench, request, query, "i", id);
+    sqlite3_stmt *statement = mlbench_prepare(call, query, "i", id);
     const char *before = statement && sqlite3_step(statement) == SQLITE_ROW
                              ? (const char *)sqlite3_column_text(statement, 0)
                              : NULL;
     if (before)
         wr_buffer_put_text(output, before);
-    return mlbench_finish(mlbench, request, statement);
+    return mlbench_finish(call, statement);
 }
 
 /* The first lines that are not kept are left out; of a line that is longer alone its end is kept. */
@@ -237,94 +233,85 @@ static bool put_lines(struct request *request, struct json_object *lines, const 
 }
 
 /* Appends the lines of an array. Returns false after it has replied to the request. */
-static bool append_lines(const struct mlbench *mlbench, struct request *request, sqlite3_int64 id,
-                         struct json_object *lines, const char *name, const char *query, const char *update)
+static bool append_lines(const struct mlbench_call *call, sqlite3_int64 id, struct json_object *lines,
+                         const char *name, const char *query, const char *update)
 {
     struct wr_buffer output = {0};
     if (!lines)
         return true;
-    if (!json_object_is_type(lines, json_type_array)) {
-        request_fail(request, MHD_HTTP_BAD_REQUEST, "%s: must be an array of lines", name);
-        return false;
-    }
-    bool is_good = put_before(mlbench, request, id, query, &output) && put_lines(request, lines, name, &output);
+    if (!json_object_is_type(lines, json_type_array))
+        return request_fail(call->request, MHD_HTTP_BAD_REQUEST, "%s: must be an array of lines", name);
+    bool is_good = put_before(call, id, query, &output) && put_lines(call->request, lines, name, &output);
     const char *text = is_good ? latest_of(&output) : NULL;
     if (is_good && !text)
-        request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
-    is_good =
-        text && mlbench_finish(mlbench, request, mlbench_prepare(mlbench, request, update, "si", text, id));
+        request_fail(call->request, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
+    is_good = text && mlbench_finish(call, mlbench_prepare(call, update, "si", text, id));
     wr_buffer_fini(&output);
     return is_good;
 }
 
-static bool set_state(const struct mlbench *mlbench, struct request *request, sqlite3_int64 id,
-                      struct json_object *given)
+static bool set_state(const struct mlbench_call *call, sqlite3_int64 id, struct json_object *given)
 {
     if (!given)
         return true;
     const char *state = json_object_get_string(given);
     bool is_end = strcmp(state, "finished") == 0 || strcmp(state, "failed") == 0;
-    if (!is_end && strcmp(state, "started") != 0) {
-        request_fail(request, MHD_HTTP_BAD_REQUEST,
-                     "state: \"%.40s\" is not allowed; allowed: started, finished, failed", state);
-        return false;
-    }
-    return mlbench_finish(mlbench, request,
-                          mlbench_prepare(mlbench, request,
+    if (!is_end && strcmp(state, "started") != 0)
+        return request_fail(call->request, MHD_HTTP_BAD_REQUEST,
+                            "state: \"%.40s\" is not allowed; allowed: started, finished, failed", state);
+    return mlbench_finish(call,
+                          mlbench_prepare(call,
                                           "UPDATE runs SET state = ?1, finished_us = CASE WHEN ?1 = 'started' "
                                           "THEN NULL ELSE ?2 END WHERE id = ?3",
                                           "sii", state, (sqlite3_int64)dates_now_us(), id));
 }
 
-static void change(const struct mlbench *mlbench, struct request *request, sqlite3_int64 id)
+static void change(const struct mlbench_call *call, sqlite3_int64 id)
 {
-    struct json_object *given = json_tokener_parse(request->body ? request->body : "");
+    struct json_object *given = json_tokener_parse(call->request->body ? call->request->body : "");
     if (!json_object_is_type(given, json_type_object)) {
-        request_fail(request, MHD_HTTP_BAD_REQUEST, "the body is not a JSON object");
+        request_fail(call->request, MHD_HTTP_BAD_REQUEST, "the body is not a JSON object");
         json_object_put(given);
         return;
     }
     bool is_changed =
-        mlbench_run(mlbench, request, "BEGIN IMMEDIATE") &&
-        set_state(mlbench, request, id, json_object_object_get(given, "state")) &&
-        append_lines(mlbench, request, id, json_object_object_get(given, "stdout"), "stdout",
+        mlbench_run(call, "BEGIN IMMEDIATE") && set_state(call, id, json_object_object_get(given, "state")) &&
+        append_lines(call, id, json_object_object_get(given, "stdout"), "stdout",
                      "SELECT stdout FROM runs WHERE id = ?", "UPDATE runs SET stdout = ? WHERE id = ?") &&
-        append_lines(mlbench, request, id, json_object_object_get(given, "stderr"), "stderr",
+        append_lines(call, id, json_object_object_get(given, "stderr"), "stderr",
                      "SELECT stderr FROM runs WHERE id = ?", "UPDATE runs SET stderr = ? WHERE id = ?");
-    if (is_changed && mlbench_run(mlbench, request, "COMMIT"))
-        show(mlbench, request, id, MHD_HTTP_OK, true);
-    else if (!sqlite3_get_autocommit(mlbench->db))
-        sqlite3_exec(mlbench->db, "ROLLBACK", NULL, NULL, NULL);
+    if (is_changed && mlbench_run(call, "COMMIT"))
+        show(call, id, MHD_HTTP_OK, true);
+    else if (!sqlite3_get_autocommit(call->mlbench->db))
+        sqlite3_exec(call->mlbench->db, "ROLLBACK", NULL, NULL, NULL);
     json_object_put(given);
 }
 
-static void delete_run(const struct mlbench *mlbench, struct request *request, sqlite3_int64 id)
+static void delete_run(const struct mlbench_call *call, sqlite3_int64 id)
 {
-    if (!mlbench_finish(mlbench, request,
-                        mlbench_prepare(mlbench, request, "DELETE FROM runs WHERE id = ?", "i", id)))
+    if (!mlbench_finish(call, mlbench_prepare(call, "DELETE FROM runs WHERE id = ?", "i", id)))
         return;
-    if (sqlite3_changes(mlbench->db))
-        request_reply_empty(request, MHD_HTTP_NO_CONTENT);
+    if (sqlite3_changes(call->mlbench->db))
+        request_reply_fields(call->request, MHD_HTTP_NO_CONTENT, NULL, NULL, 0, NULL, 0);
     else
-        request_fail(request, MHD_HTTP_NOT_FOUND, "Run not found");
+        request_fail(call->request, MHD_HTTP_NOT_FOUND, "Run not found");
 }
 
-void mlbench_handle_runs(const struct mlbench *mlbench, struct request *request, const char *id)
+void mlbench_handle_runs(const struct mlbench_call *call, const char *id)
 {
     sqlite3_int64 number = 0;
     if (*id && !mlbench_parse_id(id, &number))
-        request_fail(request, MHD_HTTP_NOT_FOUND, "Run not found");
-    else if (!*id && request_is(request, MHD_HTTP_METHOD_GET))
-        list(mlbench, request);
-    else if (!*id && request_is(request, MHD_HTTP_METHOD_POST))
-        create(mlbench, request);
-    else if (*id && request_is(request, MHD_HTTP_METHOD_GET))
-        show(mlbench, request, number, MHD_HTTP_OK, true);
-    else if (*id && request_is(request, MHD_HTTP_METHOD_PATCH))
-        change(mlbench, request, number);
-    else if (*id && request_is(request, MHD_HTTP_METHOD_DELETE))
-        delete_run(mlbench, request, number);
+        request_fail(call->request, MHD_HTTP_NOT_FOUND, "Run not found");
+    else if (!*id && request_is(call->request, MHD_HTTP_METHOD_GET))
+        list(call);
+    else if (!*id && request_is(call->request, MHD_HTTP_METHOD_POST))
+        create(call);
+    else if (*id && request_is(call->request, MHD_HTTP_METHOD_GET))
+        show(call, number, MHD_HTTP_OK, true);
+    else if (*id && request_is(call->request, MHD_HTTP_METHOD_PATCH))
+        change(call, number);
+    else if (*id && request_is(call->request, MHD_HTTP_METHOD_DELETE))
+        delete_run(call, number);
     else
-        request_fail(request, MHD_HTTP_METHOD_NOT_ALLOWED, "the method \"%.20s\" is not allowed; allowed: %s",
-                     request->method, *id ? "GET, PATCH, DELETE" : "GET, POST");
+        request_refuse_method(call->request, *id ? "GET, PATCH, DELETE" : "GET, POST");
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
+
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 static const char *text_of(struct json_object *object, const char *key)
@@ -59,17 +61,13 @@ static const char *plural(uint64_t count)
 void problems_add(struct problems *problems, enum problem_rank rank, uint64_t values, const char *where,
                   const char *format, ...)
 {
-    enum { FIRST = 16 };
-    if (problems->count == problems->room) {
-        size_t room = problems->room ? problems->room * 2 : FIRST;
-        struct problem *items = realloc(problems->items, room * sizeof *items);
-        problems->failed |= !items;
-        if (!items)
-            return;
-        problems->items = items;
-        problems->room = room;
-    }
-    struct problem *problem = &problems->items[problems->count++];
+    struct problem *items =
+        wr_array_reserve(problems->items, &problems->room, problems->count + 1, sizeof *items);
+    problems->failed |= !items;
+    if (!items)
+        return;
+    problems->items = items;
+    struct problem *problem = &items[problems->count++];
     problem->rank = rank;
     problem->values = values;
     snprintf(problem->where, sizeof problem->where, "%s", where);

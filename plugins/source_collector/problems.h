@@ -19,7 +19,7 @@ struct problem {
 /* All zeros: none. */
 struct problems {
     struct problem *items;
-    size_t count, room;
+    uint32_t count, room;
     bool failed; /* out of memory: some are missing */
 };
 

@@ -72,25 +72,35 @@ static int add_piece(struct reader *reader, const struct pieces *pieces, const s
     return code;
 }
 
+/* Reads the values of some pieces, sorted by time; the caller frees them. SQLITE_NOMEM: also if they are more
+ * than `most`. */
+static int read_sorted(struct reader *reader, const struct pieces *pieces, size_t first, size_t end,
+                       size_t most, struct chunk_point **all, size_t *total)
+{
+    const struct chunk_point *points;
+    size_t count, room = 0;
+    for (size_t i = first; i < end; i++)
+        room += pieces->all[i].totals.count;
+    *total = 0;
+    *all = room <= most ? malloc((room + 1) * sizeof **all) : NULL;
+    int code = *all ? SQLITE_OK : SQLITE_NOMEM;
+    for (size_t i = first; !code && i < end; i++) {
+        code = reader_get(reader, pieces, &pieces->all[i], &points, &count);
+        if (!code && count <= room - *total) {
+            memcpy(*all + *total, points, count * sizeof **all);
+            *total += count;
+        }
+    }
+    return code ? code : reader_sort(*all, *total);
+}
+
 /* Adds pieces whose times overlap in the order of their values' times. */
 static int add_sorted(struct reader *reader, const struct pieces *pieces, size_t first, size_t end,
                       struct buckets *buckets)
 {
-    const struct chunk_point *points;
-    size_t count, total = 0, room = 0;
-    for (size_t i = first; i < end; i++)
-        room += pieces->all[i].totals.count;
-    struct chunk_point *all = room <= SORTED_MOST ? malloc(room * sizeof *all) : NULL;
-    int code = all ? SQLITE_OK : SQLITE_NOMEM;
-    for (size_t i = first; !code && i < end; i++) {
-        code = reader_get(reader, pieces, &pieces->all[i], &points, &count);
-        if (!code && count <= room - total) {
-            memcpy(all + total, points, count * sizeof *all);
-            total += count;
-        }
-    }
-    if (!code)
-        code = reader_sort(all, total);
+    struct chunk_point *all;
+    size_t total;
+    int code = read_sorted(reader, pieces, first, end, SORTED_MOST, &all, &total);
     if (!code)
         buckets_add(buckets, all, total, 0);
     free(all);
@@ -187,25 +197,6 @@ static bool may_be_few(const struct pieces *pieces, const struct buckets_shape *
     return within <= shape->count && all <= shape->count + (uint64_t)PARTS * CHUNK_POINTS;
 }
 
-static int read_all(struct reader *reader, const struct pieces *pieces, struct chunk_point **all, size_t *total)
-{
-    const struct chunk_point *points;
-    size_t count, room = 0;
-    for (size_t i = 0; i < pieces->count; i++)
-        room += pieces->all[i].totals.count;
-    *total = 0;
-    *all = malloc((room + 1) * sizeof **all);
-    int code = *all ? SQLITE_OK : SQLITE_NOMEM;
-    for (size_t i = 0; !code && i < pieces->count; i++) {
-        code = reader_get(reader, pieces, &pieces->all[i], &points, &count);
-        if (!code && count <= room - *total) {
-            memcpy(*all + *total, points, count * sizeof **all);
-            *total += count;
-        }
-    }
-    return code ? code : reader_sort(*all, *total);
-}
-
 int range_put_points(const struct chunk_point *points, size_t count, const struct buckets_shape *shape,
                      struct wr_buffer *out)
 {
@@ -229,7 +220,7 @@ static int put_few(struct reader *reader, const struct pieces *pieces, const str
     struct chunk_point *all;
     size_t count;
     struct buckets buckets = {0};
-    int code = read_all(reader, pieces, &all, &count);
+    int code = read_sorted(reader, pieces, 0, pieces->count, SIZE_MAX, &all, &count);
     *are_few = !code && count_within(shape, all, count) <= shape->count;
     if (*are_few) {
         code = buckets_init(&buckets, shape) ? SQLITE_OK : SQLITE_NOMEM;

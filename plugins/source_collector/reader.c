@@ -7,23 +7,18 @@
 #include <time.h>
 
 #include "../store/store_file.h"
+#include "../system.h"
+#include "text/array.h"
 
 /* BUSY_MS: readers wait for writers only while these recover the file or change its version. */
 enum { BUSY_MS = 1000, STEPS_BETWEEN_CHECKS = 2000, CACHE_KIB = 16384 };
-
-int64_t reader_monotonic_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
 static int is_too_late(void *ctx)
 {
     const struct reader *reader = ctx;
-    return reader->deadline_ns && reader_monotonic_ns() > reader->deadline_ns;
+    return reader->deadline_ns && system_clock_ns(CLOCK_MONOTONIC) > reader->deadline_ns;
 }
 
 static int prepare(struct reader *reader)
@@ -100,16 +95,14 @@ void reader_close(struct reader *reader)
 
 bool reader_is_in_place(const struct reader *reader, const char *path)
 {
-    struct stat status;
-    return reader->db && stat(path, &status) == 0 && status.st_dev == reader->device &&
-           status.st_ino == reader->inode;
+    return reader->db && system_leads_to_file(path, reader->device, reader->inode);
 }
 
 /* ---- Transactions ---------------------------------------------------------------------------- */
 
 int reader_begin(struct reader *reader, int64_t limit_ns)
 {
-    reader->deadline_ns = reader_monotonic_ns() + limit_ns;
+    reader->deadline_ns = system_clock_ns(CLOCK_MONOTONIC) + limit_ns;
     int code = store_file_run(reader->db, "BEGIN");
     return code ? code : tail_refresh(&reader->tail, reader->db);
 }
@@ -123,7 +116,7 @@ void reader_end(struct reader *reader)
 
 int reader_check(const struct reader *reader)
 {
-    return reader_monotonic_ns() > reader->deadline_ns ? SQLITE_INTERRUPT : SQLITE_OK;
+    return system_clock_ns(CLOCK_MONOTONIC) > reader->deadline_ns ? SQLITE_INTERRUPT : SQLITE_OK;
 }
 
 /* ---- Pieces ---------------------------------------------------------------------------------- */
@@ -159,15 +152,11 @@ static struct piece read_piece(sqlite3_stmt *row)
 
 static bool put_piece(struct pieces *pieces, struct piece piece)
 {
-    if (pieces->count == pieces->room) {
-        size_t room = pieces->room ? 2 * pieces->room : 64;
-        struct piece *all = realloc(pieces->all, room * sizeof *all);
-        if (!all)
-            return false;
-        pieces->all = all;
-        pieces->room = room;
-    }
-    pieces->all[pieces->count++] = piece;
+    struct piece *all = wr_array_reserve(pieces->all, &pieces->room, pieces->count + 1, sizeof *all);
+    if (!all)
+        return false;
+    pieces->all = all;
+    all[pieces->count++] = piece;
     return true;
 }
 
@@ -203,28 +192,13 @@ static int find_chunks(struct reader *reader, int64_t series, int64_t from_ns, i
 
 static bool put_point(struct pieces *pieces, struct chunk_point point)
 {
-    if (pieces->tail_count == pieces->tail_room) {
-        size_t room = pieces->tail_room ? 2 * pieces->tail_room : 256;
-        struct chunk_point *tail = realloc(pieces->tail, room * sizeof *tail);
-        if (!tail)
-            return false;
-        pieces->tail = tail;
-        pieces->tail_room = room;
-    }
-    pieces->tail[pieces->tail_count++] = point;
+    struct chunk_point *tail =
+        wr_array_reserve(pieces->tail, &pieces->tail_room, pieces->tail_count + 1, sizeof *tail);
+    if (!tail)
+        return false;
+    pieces->tail = tail;
+    tail[pieces->tail_count++] = point;
     return true;
-}
-
-static struct chunk_point point_of(sqlite3_stmt *row)
-{
-    struct chunk_point point = {.time_ns = sqlite3_column_int64(row, 0)};
-    int type = sqlite3_column_type(row, 1);
-    point.is_int = type == SQLITE_INTEGER;
-    if (point.is_int)
-        point.value.i64 = sqlite3_column_int64(row, 1);
-    else
-        point.value.f64 = type == SQLITE_NULL ? NAN : sqlite3_column_double(row, 1);
-    return point;
 }
 
 /* Rows of the tail that are not in memory. */
@@ -239,7 +213,7 @@ static int read_older(struct reader *reader, int64_t series, int64_t from_ns, in
     sqlite3_bind_int64(statement, 2, series);
     bool has_room = true;
     while (has_room && sqlite3_step(statement) == SQLITE_ROW) {
-        struct chunk_point point = point_of(statement);
+        struct chunk_point point = store_file_point(statement, 0);
         if (point.time_ns >= from_ns && point.time_ns < to_ns)
             has_room = put_point(pieces, point);
     }

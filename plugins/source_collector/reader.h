@@ -23,10 +23,10 @@ struct piece {
 
 struct pieces {
     struct piece *all; /* by first_ns, then id */
-    size_t count, room;
-    struct piece before;          /* the chunk that ends last before the time; count 0: none */
-    struct chunk_point *tail;     /* by time, then as they came */
-    size_t tail_count, tail_room; /* those before the time are there, too */
+    uint32_t count, room;
+    struct piece before;            /* the chunk that ends last before the time; count 0: none */
+    struct chunk_point *tail;       /* by time, then as they came */
+    uint32_t tail_count, tail_room; /* those before the time are there, too */
 };
 
 struct reader {
@@ -67,7 +67,5 @@ int reader_get(struct reader *reader, const struct pieces *pieces, const struct 
 
 /* Sorts by time; equal ones stay as they are. SQLITE_NOMEM: nothing has changed. */
 int reader_sort(struct chunk_point *points, size_t count);
-
-int64_t reader_monotonic_ns(void);
 
 #endif

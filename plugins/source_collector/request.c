@@ -90,7 +90,7 @@ bool request_has_type(const struct request *request, const char *type)
 /* Pages have all they need from here. No other site may frame them, read replies or be told where one comes
  * from.
  */
-void request_add_headers(struct MHD_Response *response)
+static void add_headers(struct MHD_Response *response)
 {
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
@@ -110,7 +110,7 @@ void request_reply_response(struct request *request, unsigned status, struct MHD
     request->result = MHD_NO;
     if (!response)
         return;
-    request_add_headers(response);
+    add_headers(response);
     if (status == MHD_HTTP_UNAUTHORIZED)
         MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
     request->result = MHD_queue_response(request->connection, status, response);
@@ -121,15 +121,9 @@ void request_reply_bytes(struct request *request, unsigned status, const char *t
                          size_t length, const char *name)
 {
     char text[512];
-    void *data = (void *)(uintptr_t)bytes; /* it is copied */
-    struct MHD_Response *response = MHD_create_response_from_buffer(length, data, MHD_RESPMEM_MUST_COPY);
-    if (response)
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-    if (response && name) {
-        snprintf(text, sizeof text, "attachment; filename=%s", name);
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_DISPOSITION, text);
-    }
-    request_reply_response(request, status, response);
+    snprintf(text, sizeof text, "attachment; filename=%s", name ? name : "");
+    const struct request_field field = {name ? MHD_HTTP_HEADER_CONTENT_DISPOSITION : NULL, text};
+    request_reply_fields(request, status, type, bytes, length, &field, 1);
 }
 
 void request_reply_fields(struct request *request, unsigned status, const char *type, const void *bytes,
@@ -137,30 +131,19 @@ void request_reply_fields(struct request *request, unsigned status, const char *
 {
     void *data = (void *)(uintptr_t)bytes; /* it is copied */
     struct MHD_Response *response = MHD_create_response_from_buffer(length, data, MHD_RESPMEM_MUST_COPY);
-    if (response)
+    if (response && type)
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
     for (size_t i = 0; response && i < count; i++)
-        if (fields[i].name)
+        if (fields[i].name && fields[i].value)
             MHD_add_response_header(response, fields[i].name, fields[i].value);
     request_reply_response(request, status, response);
 }
 
-void request_reply_empty(struct request *request, unsigned status)
-{
-    static char nothing[] = "";
-    request_reply_response(request, status,
-                           MHD_create_response_from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT));
-}
-
 void request_reply_redirect(struct request *request, const char *path, const char *cookie)
 {
-    static char nothing[] = "";
-    struct MHD_Response *response = MHD_create_response_from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT);
-    if (response)
-        MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION, path);
-    if (response && cookie)
-        MHD_add_response_header(response, MHD_HTTP_HEADER_SET_COOKIE, cookie);
-    request_reply_response(request, MHD_HTTP_SEE_OTHER, response);
+    const struct request_field fields[] = {{MHD_HTTP_HEADER_LOCATION, path},
+                                           {MHD_HTTP_HEADER_SET_COOKIE, cookie}};
+    request_reply_fields(request, MHD_HTTP_SEE_OTHER, NULL, NULL, 0, fields, 2);
 }
 
 void request_reply(struct request *request, unsigned status, struct json_object *json)
@@ -201,7 +184,7 @@ static struct json_object *make_status(const struct request *request, unsigned s
     return is_query ? json_object_new_int((int)status) : json_object_new_string(name_of(status));
 }
 
-void request_fail(struct request *request, unsigned status, const char *format, ...)
+bool request_fail(struct request *request, unsigned status, const char *format, ...)
 {
     char message[1024];
     va_list arguments;
@@ -214,4 +197,11 @@ void request_fail(struct request *request, unsigned status, const char *format, 
         json_object_object_add(json, "message", json_object_new_string(message));
     }
     request_reply(request, status, json);
+    return false;
+}
+
+void request_refuse_method(struct request *request, const char *allowed)
+{
+    request_fail(request, MHD_HTTP_METHOD_NOT_ALLOWED, "the method \"%.20s\" is not allowed; allowed: %s",
+                 request->method, allowed);
 }

@@ -47,31 +47,26 @@ void request_reply_response(struct request *request, unsigned status, struct MHD
 /* Replies with JSON, which it frees. NULL: out of memory. */
 void request_reply(struct request *request, unsigned status, struct json_object *json);
 
-/* Replies with {"status": ..., "message": ...}; the status is a number below /api/v1, and a name elsewhere. */
-void request_fail(struct request *request, unsigned status, const char *format, ...) WEIR_PRINTF(3, 4);
+/* Replies with {"status": ..., "message": ...}; the status is a number below /api/v1, and a name elsewhere.
+ * Returns false. */
+bool request_fail(struct request *request, unsigned status, const char *format, ...) WEIR_PRINTF(3, 4);
 
 /* Replies with a text or file, which is copied. name: as what to save it; NULL: shown. */
 void request_reply_bytes(struct request *request, unsigned status, const char *type, const void *bytes,
                          size_t length, const char *name);
 
 struct request_field {
-    const char *name, *value; /* a header; name NULL: none */
+    const char *name, *value; /* a header; one of them NULL: none */
 };
 
-/* Replies with a body, which is copied, and more headers. */
+/* Replies with a body, which is copied, and more headers. type: NULL if there is no body. */
 void request_reply_fields(struct request *request, unsigned status, const char *type, const void *bytes,
                           size_t length, const struct request_field *fields, size_t count);
 
-/* Replies with a response, which it takes over; NULL: out of memory. */
-void request_reply_response(struct request *request, unsigned status, struct MHD_Response *response);
-
-/* Replies without a body. */
-void request_reply_empty(struct request *request, unsigned status);
+/* Replies that the method is not allowed. */
+void request_refuse_method(struct request *request, const char *allowed);
 
 /* Sends the browser to another path, with a cookie if that is not NULL. */
 void request_reply_redirect(struct request *request, const char *path, const char *cookie);
-
-/* Adds the headers that all replies have. */
-void request_add_headers(struct MHD_Response *response);
 
 #endif

@@ -216,10 +216,8 @@ static struct json_object *make_status(struct status *status, struct json_object
 {
     static const char *const keys[] = {"pid", "program", "config", "added", NULL};
     struct problems problems = {0};
-    struct timespec now;
     struct json_object *reply = json_object_new_object();
-    clock_gettime(CLOCK_REALTIME, &now);
-    int64_t now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    int64_t now_ns = system_clock_ns(CLOCK_REALTIME);
     double up_s = json_object_get_double(json_object_object_get(process, "up_s"));
     json_object_object_add(reply, "version", json_object_get(json_object_object_get(process, "weir")));
     move(reply, process, keys);
@@ -264,8 +262,7 @@ bool status_handle(struct status *status, struct request *request)
     if (!is_health && strcmp(request->path, "/readyz") != 0 && strcmp(request->path, "/api/v1/status") != 0)
         return false;
     if (!request_is(request, MHD_HTTP_METHOD_GET))
-        request_fail(request, MHD_HTTP_METHOD_NOT_ALLOWED, "the method \"%.20s\" is not allowed; allowed: GET",
-                     request->method);
+        request_refuse_method(request, "GET");
     else if (is_health)
         request_reply_bytes(request, MHD_HTTP_OK, "text/plain", "ok\n", 3, NULL);
     else

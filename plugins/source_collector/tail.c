@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../store/store_file.h"
+#include "text/array.h"
+
 static void clear(struct tail *tail)
 {
     tail->first = tail->end = 0;
@@ -77,23 +80,10 @@ static bool reserve_row(struct tail *tail)
         tail->first = 0;
         return true;
     }
-    size_t room = tail->room ? 2 * tail->room : 1024;
-    struct tail_row *rows = realloc(tail->rows, room * sizeof *rows);
-    if (!rows)
-        return false;
-    tail->rows = rows;
-    tail->room = room;
-    return true;
-}
-
-static void read_value(sqlite3_stmt *statement, int column, struct tail_row *row)
-{
-    int type = sqlite3_column_type(statement, column);
-    row->is_int = type == SQLITE_INTEGER;
-    if (row->is_int)
-        row->value.i64 = sqlite3_column_int64(statement, column);
-    else
-        row->value.f64 = type == SQLITE_NULL ? NAN : sqlite3_column_double(statement, column);
+    struct tail_row *rows = wr_array_reserve(tail->rows, &tail->room, tail->room + 1, sizeof *rows);
+    if (rows)
+        tail->rows = rows;
+    return rows;
 }
 
 static bool take_row(struct tail *tail, sqlite3_stmt *statement)
@@ -104,8 +94,10 @@ static bool take_row(struct tail *tail, sqlite3_stmt *statement)
     struct tail_row *row = &tail->rows[tail->end];
     uint64_t number = tail->dropped + tail->end + 1, distance = number - slot->last;
     row->id = sqlite3_column_int64(statement, 0);
-    row->time_ns = sqlite3_column_int64(statement, 2);
-    read_value(statement, 3, row);
+    const struct chunk_point point = store_file_point(statement, 2);
+    row->time_ns = point.time_ns;
+    row->is_int = point.is_int;
+    memcpy(&row->value, &point.value, sizeof row->value);
     row->slot = (uint32_t)(slot - tail->slots) & INT32_MAX;
     row->before = slot->last && distance <= TAIL_ROWS_MOST ? (uint32_t)distance : 0;
     slot->last = number;
@@ -170,10 +162,7 @@ int tail_refresh(struct tail *tail, sqlite3 *db)
 struct chunk_point tail_point(const struct tail_row *row)
 {
     struct chunk_point point = {.time_ns = row->time_ns, .is_int = row->is_int};
-    if (point.is_int)
-        point.value.i64 = row->value.i64;
-    else
-        point.value.f64 = row->value.f64;
+    memcpy(&point.value, &row->value, sizeof point.value);
     return point;
 }
 

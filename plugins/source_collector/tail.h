@@ -34,8 +34,9 @@ struct tail_slot {
 /* All zeros: empty. */
 struct tail {
     struct tail_row *rows;
-    size_t first, end, room; /* rows[first..end) are in the table */
-    uint64_t dropped;        /* rows before rows[0] since the tail was cleared */
+    size_t first, end; /* rows[first..end) are in the table */
+    uint32_t room;
+    uint64_t dropped; /* rows before rows[0] since the tail was cleared */
     struct tail_slot *slots;
     uint32_t *map; /* a hash of series: the number of the slot plus 1 */
     size_t slot_count, slot_room, map_size;

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "../store/store_file.h"
+#include "../system.h"
 #include "status.h"
 
 enum {
@@ -111,9 +112,7 @@ static bool is_equal(struct json_object *known, struct json_object *connected)
 static int store(sqlite3 *db, struct json_object *known, struct json_object *connected,
                  struct json_object *vanished)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    struct marks marks = {.now_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000};
+    struct marks marks = {.now_us = system_clock_ns(CLOCK_REALTIME) / 1000};
     marks.code =
         sqlite3_prepare_v2(db, "INSERT INTO marks (at_us, kind, text) VALUES (?, ?, ?)", -1, &marks.put, NULL);
     if (!marks.code)

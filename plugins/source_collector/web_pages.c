@@ -106,8 +106,7 @@ bool web_pages_handle(struct request *request)
         return false;
     const struct pages_file *file = find(is_start ? "index.html" : path + 7);
     if (!request_is(request, MHD_HTTP_METHOD_GET))
-        request_fail(request, MHD_HTTP_METHOD_NOT_ALLOWED, "the method \"%.20s\" is not allowed; allowed: GET",
-                     request->method);
+        request_refuse_method(request, "GET");
     else if (file)
         send_file(request, file);
     else if (is_start)
