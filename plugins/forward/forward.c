@@ -116,9 +116,7 @@ static void forward_destroy(void *self)
 static void forward_open(void *self, weir_outcome *outcome)
 {
     struct forward *forward = self;
-    if (!wr_forward_link_open(&forward->link, forward->connect_timeout_ms, outcome->reason,
-                              sizeof outcome->reason))
-        outcome->code = WEIR_OUTCOME_RETRY;
+    wr_forward_link_open(&forward->link, forward->connect_timeout_ms, outcome);
 }
 
 static void forward_close(void *self)
@@ -138,10 +136,8 @@ static void forward_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
     struct forward *forward = self;
     if (timeout_ms > forward->connect_timeout_ms)
         timeout_ms = forward->connect_timeout_ms;
-    if (!wr_forward_link_open(&forward->link, timeout_ms, outcome->reason, sizeof outcome->reason)) {
-        outcome->code = WEIR_OUTCOME_RETRY;
+    if (!wr_forward_link_open(&forward->link, timeout_ms, outcome))
         return;
-    }
     wr_forward_link_close(&forward->link);
     snprintf(outcome->reason, sizeof outcome->reason, "%.200s takes values", forward->link.connection.peer);
 }
@@ -159,10 +155,9 @@ static void forward_emit(void *self, const weir_batch *batch, weir_outcome *outc
     }
     enum connection_state state = wr_forward_link_deliver(link, batch, forward->ack_timeout_ms);
     outcome->done = wr_forward_link_settled(link, batch, &outcome->rejected);
-    if (state == CONNECTION_READY || (state == CONNECTION_BUSY && outcome->done))
-        return;
-    outcome->code = state == CONNECTION_LOST ? WEIR_OUTCOME_REOPEN : WEIR_OUTCOME_RETRY;
-    wr_forward_link_describe(link, state, outcome->reason, sizeof outcome->reason);
+    if (state != CONNECTION_READY && !(state == CONNECTION_BUSY && outcome->done))
+        wr_forward_link_fail(link, state, state == CONNECTION_LOST ? WEIR_OUTCOME_REOPEN : WEIR_OUTCOME_RETRY,
+                             outcome);
 }
 
 static const weir_handler_type forward_type = {

@@ -34,7 +34,7 @@ void wr_forward_link_init(struct forward_link *link, const weir_host *host)
 
 void wr_forward_link_fini(struct forward_link *link)
 {
-    wr_wire_free(&link->out);
+    wr_buffer_fini(&link->out);
     free(link->ids);
     free(link->flights);
 }
@@ -232,16 +232,17 @@ static enum connection_state receive(struct forward_link *link)
 
 /* ---- Failures ------------------------------------------------------------------------------- */
 
-void wr_forward_link_describe(const struct forward_link *link, enum connection_state state, char *reason,
-                              size_t room)
+bool wr_forward_link_fail(const struct forward_link *link, enum connection_state state, int code,
+                          weir_outcome *outcome)
 {
+    const char *peer = link->connection.peer;
     if (*link->reason)
-        snprintf(reason, room, "%s: %s", link->connection.peer, link->reason);
-    else if (state == CONNECTION_BUSY)
-        snprintf(reason, room, "%s: %s within the time limit", link->connection.peer,
-                 link->is_welcome ? "no acknowledgement" : "no welcome");
-    else
-        wr_connection_describe(&link->connection, state, reason, room);
+        return system_fail(outcome, code, "%s: %s", peer, link->reason);
+    if (state == CONNECTION_BUSY)
+        return system_fail(outcome, code, "%s: %s within the time limit", peer,
+                           link->is_welcome ? "no acknowledgement" : "no welcome");
+    wr_connection_fail(&link->connection, state, code, outcome);
+    return false;
 }
 
 /* ---- Series ---------------------------------------------------------------------------------- */
@@ -526,7 +527,7 @@ static enum connection_state send_out(struct forward_link *link)
     enum connection_state state = CONNECTION_READY;
     while (link->out_at < link->out.length && state == CONNECTION_READY) {
         size_t count;
-        state = wr_connection_send(&link->connection, (const char *)link->out.data + link->out_at,
+        state = wr_connection_send(&link->connection, link->out.data + link->out_at,
                                    link->out.length - link->out_at, &count);
         link->out_at += count;
     }
@@ -611,8 +612,8 @@ static const char *read_token(const char *path, char token[WIRE_TOKEN + 2])
 
 static void forget(struct forward_link *link)
 {
-    link->out.length = link->out_at = link->in_length = 0;
-    link->out.failed = false;
+    wr_buffer_clear(&link->out);
+    link->out_at = link->in_length = 0;
     link->reason[0] = '\0';
     link->is_welcome = link->has_weights = link->is_lost = false;
     link->id_count = 0;
@@ -658,30 +659,26 @@ static void keep_alive(const struct forward_link *link)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
-bool wr_forward_link_open(struct forward_link *link, int64_t timeout_ms, char *reason, size_t room)
+bool wr_forward_link_open(struct forward_link *link, int64_t timeout_ms, weir_outcome *outcome)
 {
     const int64_t until_ms = output_now_ms() + timeout_ms;
     char token[WIRE_TOKEN + 2] = "";
     const char *fault = link->token_file ? read_token(link->token_file, token) : NULL;
     forget(link);
-    if (fault) {
-        snprintf(reason, room, "token_file %.150s: %s", link->token_file, fault);
-        return false;
-    }
+    if (fault)
+        return system_fail(outcome, WEIR_OUTCOME_RETRY, "token_file %.150s: %s", link->token_file, fault);
     bool has_begun = begin_first(link);
     if (has_begun)
         greet(link, token);
-    if (!has_begun || link->out.failed) {
-        snprintf(reason, room, "out of memory");
-        return false;
-    }
-    if (!wr_connection_open(&link->connection, timeout_ms, reason, room))
+    if (!has_begun || link->out.failed)
+        return system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
+    if (!wr_connection_open(&link->connection, timeout_ms, outcome))
         return false;
     keep_alive(link);
     enum connection_state state = await(link, NULL, until_ms);
     if (state == CONNECTION_READY)
         return true;
-    wr_forward_link_describe(link, state, reason, room);
+    wr_forward_link_fail(link, state, WEIR_OUTCOME_RETRY, outcome);
     wr_connection_close(&link->connection);
     return false;
 }

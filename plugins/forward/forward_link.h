@@ -29,7 +29,7 @@ struct forward_link {
     const char *token_file; /* NULL: none */
     enum wire_ack ack;
 
-    struct wire_buffer out;
+    struct wr_buffer out;
     size_t out_at;
     uint8_t in[2048]; /* holds the longest frame that a receiver sends */
     size_t in_length;
@@ -62,20 +62,21 @@ struct forward_link {
 void wr_forward_link_init(struct forward_link *link, const weir_host *host);
 void wr_forward_link_fini(struct forward_link *link);
 
-/* Connects, and waits for the receiver's welcome. Returns false with the reason. */
-bool wr_forward_link_open(struct forward_link *link, int64_t timeout_ms, char *reason, size_t room);
+/* Connects, and waits for the receiver's welcome. Returns false with RETRY and the reason. */
+bool wr_forward_link_open(struct forward_link *link, int64_t timeout_ms, weir_outcome *outcome);
 
 /* Says good-bye, without waiting. */
 void wr_forward_link_close(struct forward_link *link);
 
 /* Sends what the batch has beyond what was sent already, and waits until all of it is settled, or for the time
  * (BUSY). Meanwhile it sends what is queued behind the batch. LOST: the connection must be closed; the reason
- * is written by wr_forward_link_describe. */
+ * is set by wr_forward_link_fail. */
 enum connection_state wr_forward_link_deliver(struct forward_link *link, const weir_batch *batch,
                                               int64_t timeout_ms);
 
-void wr_forward_link_describe(const struct forward_link *link, enum connection_state state, char *reason,
-                              size_t room);
+/* Sets the code and the reason. Returns false. */
+bool wr_forward_link_fail(const struct forward_link *link, enum connection_state state, int code,
+                          weir_outcome *outcome);
 
 /* How many samples at the front of the batch are settled, and how many of these were refused. */
 uint32_t wr_forward_link_settled(struct forward_link *link, const weir_batch *batch, uint32_t *refused);

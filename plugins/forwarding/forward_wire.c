@@ -1,7 +1,6 @@
 #include "forward_wire.h"
 
 #include <endian.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const uint8_t magic[8] = {'W', 'E', 'I', 'R', 'F', 'W', 'D', '\n'};
@@ -15,29 +14,12 @@ enum {
 
 /* ---- Putting --------------------------------------------------------------------------------- */
 
-void wr_wire_free(struct wire_buffer *buffer)
+static uint8_t *extend(struct wr_buffer *buffer, size_t length)
 {
-    free(buffer->data);
-    *buffer = (struct wire_buffer){0};
-}
-
-static uint8_t *extend(struct wire_buffer *buffer, size_t length)
-{
-    if (buffer->failed)
+    if (!wr_buffer_reserve(buffer, length))
         return NULL;
-    if (length > buffer->room - buffer->length) {
-        size_t room = 2 * (buffer->length + length);
-        uint8_t *grown = realloc(buffer->data, room);
-        if (!grown) {
-            buffer->failed = true;
-            return NULL;
-        }
-        buffer->data = grown;
-        buffer->room = room;
-    }
-    uint8_t *at = buffer->data + buffer->length;
     buffer->length += length;
-    return at;
+    return (uint8_t *)buffer->data + buffer->length - length;
 }
 
 /* With a constant number of bytes it is one store. */
@@ -47,26 +29,19 @@ static inline void write_number(uint8_t *at, uint64_t value, size_t bytes)
     memcpy(at, &little, bytes);
 }
 
-static void put_number(struct wire_buffer *buffer, uint64_t value, size_t bytes)
+static void put_number(struct wr_buffer *buffer, uint64_t value, size_t bytes)
 {
     uint8_t *at = extend(buffer, bytes);
     if (at)
         write_number(at, value, bytes);
 }
 
-static void put_bytes(struct wire_buffer *buffer, const void *data, size_t length)
-{
-    uint8_t *at = length ? extend(buffer, length) : NULL;
-    if (at)
-        memcpy(at, data, length);
-}
-
 /* Cut at `most` bytes. */
-static void put_text(struct wire_buffer *buffer, const char *text, size_t most)
+static void put_text(struct wr_buffer *buffer, const char *text, size_t most)
 {
     size_t length = strnlen(text, most);
     put_number(buffer, length, 2);
-    put_bytes(buffer, text, length);
+    wr_buffer_put(buffer, text, length);
     put_number(buffer, 0, 1);
 }
 
@@ -75,7 +50,7 @@ static unsigned digit_of(char digit)
     return (unsigned)(digit <= '9' ? digit - '0' : digit - 'a' + 10) & 15u;
 }
 
-static void put_origin(struct wire_buffer *buffer, const char *origin)
+static void put_origin(struct wr_buffer *buffer, const char *origin)
 {
     uint8_t *at = extend(buffer, WIRE_ID);
     for (size_t i = 0; at && i < WIRE_ID; i++)
@@ -91,14 +66,14 @@ static void write_totals(uint8_t *at, const struct wire_totals *totals)
     write_number(at + 32, totals->lost, 8);
 }
 
-static void put_totals(struct wire_buffer *buffer, const struct wire_totals *totals)
+static void put_totals(struct wr_buffer *buffer, const struct wire_totals *totals)
 {
     uint8_t *at = extend(buffer, TOTALS_BYTES);
     if (at)
         write_totals(at, totals);
 }
 
-static size_t begin_frame(struct wire_buffer *buffer, enum wire_type type)
+static size_t begin_frame(struct wr_buffer *buffer, enum wire_type type)
 {
     size_t begin = buffer->length;
     put_number(buffer, 0, 4);
@@ -106,29 +81,29 @@ static size_t begin_frame(struct wire_buffer *buffer, enum wire_type type)
     return begin;
 }
 
-static void end_frame(const struct wire_buffer *buffer, size_t begin)
+static void end_frame(const struct wr_buffer *buffer, size_t begin)
 {
     if (!buffer->failed)
-        write_number(buffer->data + begin, buffer->length - begin - WIRE_HEADER, 4);
+        write_number((uint8_t *)buffer->data + begin, buffer->length - begin - WIRE_HEADER, 4);
 }
 
-static void put_path(struct wire_buffer *buffer, const struct wire_path *path)
+static void put_path(struct wr_buffer *buffer, const struct wire_path *path)
 {
     put_number(buffer, path->depth, 1);
     put_number(buffer, path->count, 1);
-    put_bytes(buffer, path->ids, (size_t)path->count * WIRE_ID);
+    wr_buffer_put(buffer, path->ids, (size_t)path->count * WIRE_ID);
 }
 
 /* ---- Frames ---------------------------------------------------------------------------------- */
 
-void wr_wire_put_hello(struct wire_buffer *buffer, const struct wire_hello *hello)
+void wr_wire_put_hello(struct wr_buffer *buffer, const struct wire_hello *hello)
 {
     size_t begin = begin_frame(buffer, WIRE_HELLO);
-    put_bytes(buffer, magic, sizeof magic);
+    wr_buffer_put(buffer, magic, sizeof magic);
     put_number(buffer, hello->major, 2);
     put_number(buffer, hello->minor, 2);
     put_number(buffer, hello->ack, 1);
-    put_bytes(buffer, hello->id, WIRE_ID);
+    wr_buffer_put(buffer, hello->id, WIRE_ID);
     put_path(buffer, &hello->path);
     put_number(buffer, hello->pid, 4);
     put_text(buffer, hello->process, WIRE_NAME);
@@ -139,13 +114,13 @@ void wr_wire_put_hello(struct wire_buffer *buffer, const struct wire_hello *hell
     end_frame(buffer, begin);
 }
 
-void wr_wire_put_welcome(struct wire_buffer *buffer, const struct wire_welcome *welcome)
+void wr_wire_put_welcome(struct wr_buffer *buffer, const struct wire_welcome *welcome)
 {
     size_t begin = begin_frame(buffer, WIRE_WELCOME);
-    put_bytes(buffer, magic, sizeof magic);
+    wr_buffer_put(buffer, magic, sizeof magic);
     put_number(buffer, welcome->major, 2);
     put_number(buffer, welcome->minor, 2);
-    put_bytes(buffer, welcome->id, WIRE_ID);
+    wr_buffer_put(buffer, welcome->id, WIRE_ID);
     end_frame(buffer, begin);
 }
 
@@ -162,7 +137,7 @@ static bool has_short_texts(const struct wire_series *series)
     return true;
 }
 
-bool wr_wire_put_series(struct wire_buffer *buffer, const struct wire_series *series)
+bool wr_wire_put_series(struct wr_buffer *buffer, const struct wire_series *series)
 {
     if (!has_short_texts(series))
         return false;
@@ -187,7 +162,7 @@ bool wr_wire_put_series(struct wire_buffer *buffer, const struct wire_series *se
     return true;
 }
 
-void wr_wire_put_ack(struct wire_buffer *buffer, const struct wire_acknowledgement *ack)
+void wr_wire_put_ack(struct wr_buffer *buffer, const struct wire_acknowledgement *ack)
 {
     size_t begin = begin_frame(buffer, WIRE_ACK);
     put_origin(buffer, ack->origin);
@@ -198,21 +173,21 @@ void wr_wire_put_ack(struct wire_buffer *buffer, const struct wire_acknowledgeme
     end_frame(buffer, begin);
 }
 
-void wr_wire_put_refuse(struct wire_buffer *buffer, const char *reason)
+void wr_wire_put_refuse(struct wr_buffer *buffer, const char *reason)
 {
     size_t begin = begin_frame(buffer, WIRE_REFUSE);
     put_text(buffer, reason, WIRE_REASON);
     end_frame(buffer, begin);
 }
 
-void wr_wire_put_path(struct wire_buffer *buffer, const struct wire_path *path)
+void wr_wire_put_path(struct wr_buffer *buffer, const struct wire_path *path)
 {
     size_t begin = begin_frame(buffer, WIRE_PATH_IS);
     put_path(buffer, path);
     end_frame(buffer, begin);
 }
 
-void wr_wire_put_weights(struct wire_buffer *buffer, const uint64_t *values, uint32_t count)
+void wr_wire_put_weights(struct wr_buffer *buffer, const uint64_t *values, uint32_t count)
 {
     size_t begin = begin_frame(buffer, WIRE_WEIGHTS);
     put_number(buffer, count, 4);
@@ -221,7 +196,7 @@ void wr_wire_put_weights(struct wire_buffer *buffer, const uint64_t *values, uin
     end_frame(buffer, begin);
 }
 
-void wr_wire_put_bye(struct wire_buffer *buffer, const struct wire_totals *totals)
+void wr_wire_put_bye(struct wr_buffer *buffer, const struct wire_totals *totals)
 {
     size_t begin = begin_frame(buffer, WIRE_BYE);
     put_totals(buffer, totals);
@@ -230,7 +205,7 @@ void wr_wire_put_bye(struct wire_buffer *buffer, const struct wire_totals *total
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-size_t wr_wire_begin_block(struct wire_buffer *buffer, const char *origin, uint64_t sequence)
+size_t wr_wire_begin_block(struct wr_buffer *buffer, const char *origin, uint64_t sequence)
 {
     static const struct wire_totals later;
     size_t begin = begin_frame(buffer, WIRE_BLOCK);
@@ -250,17 +225,17 @@ static inline void write_sample(uint8_t *at, uint32_t series, uint8_t kind, bool
     write_number(at + 24, text_length, 4);
 }
 
-void wr_wire_put_sample(struct wire_buffer *buffer, const struct wire_sample *sample)
+void wr_wire_put_sample(struct wr_buffer *buffer, const struct wire_sample *sample)
 {
     uint8_t *at = extend(buffer, SAMPLE_BYTES);
     if (!at)
         return;
     write_sample(at, sample->series, sample->kind, sample->more, sample->time_ns, sample->bits,
                  sample->text_length);
-    put_bytes(buffer, sample->text, sample->text_length);
+    wr_buffer_put(buffer, sample->text, sample->text_length);
 }
 
-void wr_wire_put_plain(struct wire_buffer *buffer, const weir_sample *samples, uint32_t count,
+void wr_wire_put_plain(struct wr_buffer *buffer, const weir_sample *samples, uint32_t count,
                        const uint32_t *ids)
 {
     uint8_t *at = extend(buffer, (size_t)count * SAMPLE_BYTES);
@@ -272,13 +247,12 @@ void wr_wire_put_plain(struct wire_buffer *buffer, const weir_sample *samples, u
     }
 }
 
-void wr_wire_end_block(struct wire_buffer *buffer, size_t begin, uint32_t count,
-                       const struct wire_totals *totals)
+void wr_wire_end_block(struct wr_buffer *buffer, size_t begin, uint32_t count, const struct wire_totals *totals)
 {
     end_frame(buffer, begin);
     if (buffer->failed)
         return;
-    uint8_t *at = buffer->data + begin + WIRE_HEADER + WIRE_ID + 8;
+    uint8_t *at = (uint8_t *)buffer->data + begin + WIRE_HEADER + WIRE_ID + 8;
     write_totals(at, totals);
     write_number(at + TOTALS_BYTES, count, 4);
 }

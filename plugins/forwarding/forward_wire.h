@@ -12,6 +12,8 @@
 
 #include <weir/handler.h>
 
+#include "text/buffer.h"
+
 enum {
     WIRE_MAJOR = 1, /* another one is refused */
     WIRE_MINOR = 1,
@@ -132,33 +134,24 @@ struct wire_frame {
 
 /* ---- Encoding -------------------------------------------------------------------------------- */
 
-/* Bytes to be sent. After a failure, which is that of an allocation, nothing more is put. */
-struct wire_buffer {
-    uint8_t *data;
-    size_t length, room;
-    bool failed;
-};
-
-void wr_wire_free(struct wire_buffer *buffer);
-
-void wr_wire_put_hello(struct wire_buffer *buffer, const struct wire_hello *hello);
-void wr_wire_put_welcome(struct wire_buffer *buffer, const struct wire_welcome *welcome);
+void wr_wire_put_hello(struct wr_buffer *buffer, const struct wire_hello *hello);
+void wr_wire_put_welcome(struct wr_buffer *buffer, const struct wire_welcome *welcome);
 /* Returns false, with nothing put, if the series is longer than allowed. */
-bool wr_wire_put_series(struct wire_buffer *buffer, const struct wire_series *series);
-void wr_wire_put_ack(struct wire_buffer *buffer, const struct wire_acknowledgement *ack);
-void wr_wire_put_refuse(struct wire_buffer *buffer, const char *reason);
-void wr_wire_put_path(struct wire_buffer *buffer, const struct wire_path *path);
-void wr_wire_put_weights(struct wire_buffer *buffer, const uint64_t *values, uint32_t count);
-void wr_wire_put_bye(struct wire_buffer *buffer, const struct wire_totals *totals);
+bool wr_wire_put_series(struct wr_buffer *buffer, const struct wire_series *series);
+void wr_wire_put_ack(struct wr_buffer *buffer, const struct wire_acknowledgement *ack);
+void wr_wire_put_refuse(struct wr_buffer *buffer, const char *reason);
+void wr_wire_put_path(struct wr_buffer *buffer, const struct wire_path *path);
+void wr_wire_put_weights(struct wr_buffer *buffer, const uint64_t *values, uint32_t count);
+void wr_wire_put_bye(struct wr_buffer *buffer, const struct wire_totals *totals);
 
 /* A block is begun, gets samples, and is ended. begin returns what end needs. origin: 32 hexadecimal digits. */
-size_t wr_wire_begin_block(struct wire_buffer *buffer, const char *origin, uint64_t sequence);
-void wr_wire_put_sample(struct wire_buffer *buffer, const struct wire_sample *sample);
+size_t wr_wire_begin_block(struct wr_buffer *buffer, const char *origin, uint64_t sequence);
+void wr_wire_put_sample(struct wr_buffer *buffer, const struct wire_sample *sample);
 /* The same of samples that are events of their own, without metadata. ids: by weir_sample.series, the id on the
  * wire + 1. */
-void wr_wire_put_plain(struct wire_buffer *buffer, const weir_sample *samples, uint32_t count,
+void wr_wire_put_plain(struct wr_buffer *buffer, const weir_sample *samples, uint32_t count,
                        const uint32_t *ids);
-void wr_wire_end_block(struct wire_buffer *buffer, size_t begin, uint32_t count,
+void wr_wire_end_block(struct wr_buffer *buffer, size_t begin, uint32_t count,
                        const struct wire_totals *totals);
 
 /* How many slots a sample with that much metadata needs. */

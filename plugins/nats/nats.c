@@ -118,12 +118,12 @@ static int64_t limit_timeout(const struct nats *nats, int64_t timeout_ms)
     return left_ms >= 0 ? min_ms(left_ms, timeout_ms) : timeout_ms;
 }
 
-static bool open_within(struct nats *nats, int64_t timeout_ms, bool may_create, char *reason, size_t room)
+static bool open_within(struct nats *nats, int64_t timeout_ms, bool may_create, weir_outcome *outcome)
 {
     timeout_ms = limit_timeout(nats, min_ms(timeout_ms, nats->connect_timeout_ms));
-    if (!wr_nats_link_open(&nats->link, timeout_ms, reason, room))
+    if (!wr_nats_link_open(&nats->link, timeout_ms, outcome))
         return false;
-    if (!nats->options->stream || wr_nats_stream_ensure(&nats->link, may_create, timeout_ms, reason, room))
+    if (!nats->options->stream || wr_nats_stream_ensure(&nats->link, may_create, timeout_ms, outcome))
         return true;
     wr_nats_link_close(&nats->link);
     return false;
@@ -133,9 +133,7 @@ static bool open_within(struct nats *nats, int64_t timeout_ms, bool may_create, 
 static void nats_open(void *self, weir_outcome *outcome)
 {
     struct nats *nats = self;
-    if (!open_within(nats, INT64_MAX, true, outcome->reason, sizeof outcome->reason))
-        outcome->code = WEIR_OUTCOME_RETRY;
-    else
+    if (open_within(nats, INT64_MAX, true, outcome))
         nats->host->wake_in(nats->host, KEEP_ALIVE_MS);
 }
 
@@ -156,20 +154,16 @@ static void nats_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
 {
     struct nats *nats = self;
     nats->link.is_probing = true;
-    if (open_within(nats, timeout_ms, false, outcome->reason, sizeof outcome->reason)) {
+    if (open_within(nats, timeout_ms, false, outcome)) {
         wr_nats_link_close(&nats->link);
         snprintf(outcome->reason, sizeof outcome->reason, "the server accepts connections");
-    } else {
-        outcome->code = WEIR_OUTCOME_RETRY;
     }
     nats->link.is_probing = false;
 }
 
 static void lose(struct nats *nats, weir_outcome *outcome)
 {
-    outcome->code = WEIR_OUTCOME_REOPEN;
-    wr_nats_link_describe(&nats->link, "publish", "the connection was closed", outcome->reason,
-                          sizeof outcome->reason);
+    wr_nats_link_fail(&nats->link, "publish", "the connection was closed", WEIR_OUTCOME_REOPEN, outcome);
 }
 
 static void nats_wake(void *self, int why, weir_outcome *outcome)

@@ -159,7 +159,7 @@ static natsStatus connect_to_one(struct nats_link *link, int64_t timeout_ms)
 }
 
 /* The detail of libnats has no secrets: it quotes the server, and names of files. */
-static void describe_failure(const struct nats_link *link, natsStatus status, char *reason, size_t room)
+static void fail(const struct nats_link *link, natsStatus status, weir_outcome *outcome)
 {
     const char *server = wr_nats_settings_servers(link->options).items[0];
     size_t others = wr_nats_settings_servers(link->options).count - 1;
@@ -169,15 +169,15 @@ static void describe_failure(const struct nats_link *link, natsStatus status, ch
     if (others)
         snprintf(more, sizeof more, " and %zu more", others);
     bool adds = detail && *detail && strcmp(detail, text) != 0;
-    snprintf(reason, room, "connect %.100s%s: %s%s%.80s%s", server, more, text, adds ? " (" : "",
-             adds ? detail : "", adds ? ")" : "");
+    system_fail(outcome, WEIR_OUTCOME_RETRY, "connect %.100s%s: %s%s%.80s%s", server, more, text,
+                adds ? " (" : "", adds ? detail : "", adds ? ")" : "");
 }
 
-bool wr_nats_link_open(struct nats_link *link, int64_t timeout_ms, char *reason, size_t room)
+bool wr_nats_link_open(struct nats_link *link, int64_t timeout_ms, weir_outcome *outcome)
 {
     natsStatus status = connect_to_one(link, timeout_ms);
     if (status != NATS_OK) {
-        describe_failure(link, status, reason, room);
+        fail(link, status, outcome);
         wr_nats_link_close(link);
         return false;
     }
@@ -280,7 +280,7 @@ static bool send_request(struct nats_link *link, const char *subject, const char
 }
 
 natsMsg *wr_nats_link_request(struct nats_link *link, const char *subject, const char *text, int64_t timeout_ms,
-                              char *reason, size_t room)
+                              weir_outcome *outcome)
 {
     char inbox[NATS_LINK_INBOX + 8];
     int64_t until_ms = link->waiting->now_ms(link->host) + timeout_ms;
@@ -295,22 +295,23 @@ natsMsg *wr_nats_link_request(struct nats_link *link, const char *subject, const
             return reply;
     }
     if (link->has_no_responder)
-        snprintf(reason, room, "the server has no JetStream: start it with -js, or set \"jetstream\": false");
+        system_fail(outcome, WEIR_OUTCOME_RETRY,
+                    "the server has no JetStream: start it with -js, or set \"jetstream\": false");
     else
-        wr_nats_link_describe(link, subject, state == NATS_LINK_STOPPED ? "stopped while waiting" : "no reply",
-                              reason, room);
+        wr_nats_link_fail(link, subject, state == NATS_LINK_STOPPED ? "stopped while waiting" : "no reply",
+                          WEIR_OUTCOME_RETRY, outcome);
     return NULL;
 }
 
 /* ---- Descriptions ---------------------------------------------------------------------------- */
 
-void wr_nats_link_describe(const struct nats_link *link, const char *operation, const char *fallback,
-                           char *reason, size_t room)
+void wr_nats_link_fail(const struct nats_link *link, const char *operation, const char *fallback, int code,
+                       weir_outcome *outcome)
 {
     const char *text = NULL;
     if (link->connection)
         natsConnection_GetLastError(link->connection, &text);
-    snprintf(reason, room, "%.80s: %.150s", operation, text && *text ? text : fallback);
+    system_fail(outcome, code, "%.80s: %.150s", operation, text && *text ? text : fallback);
 }
 
 bool wr_nats_link_is_forbidden(const struct nats_link *link, char *reason, size_t room)

@@ -43,8 +43,8 @@ struct nats_link {
 /* Returns false after host->refuse. */
 bool wr_nats_link_init(struct nats_link *link, const weir_host *host, const struct nats_options *options);
 
-/* Connects to one of the servers, each within timeout_ms. Returns false with the reason. */
-bool wr_nats_link_open(struct nats_link *link, int64_t timeout_ms, char *reason, size_t room);
+/* Connects to one of the servers, each within timeout_ms. Returns false with RETRY and the reason. */
+bool wr_nats_link_open(struct nats_link *link, int64_t timeout_ms, weir_outcome *outcome);
 void wr_nats_link_close(struct nats_link *link);
 
 /* [fork] close(2) and nothing else. */
@@ -66,13 +66,13 @@ enum nats_link_state wr_nats_link_wait(struct nats_link *link, int64_t timeout_m
 natsMsg *wr_nats_link_take(struct nats_link *link);
 
 /* Sends a request to JetStream and waits for the reply, while nothing else is under way. Returns it, to be
- * destroyed by the caller, or NULL with the reason. */
+ * destroyed by the caller, or NULL with RETRY and the reason. */
 natsMsg *wr_nats_link_request(struct nats_link *link, const char *subject, const char *text, int64_t timeout_ms,
-                              char *reason, size_t room);
+                              weir_outcome *outcome);
 
-/* Writes what the server or libnats said last of the connection, or the fallback. */
-void wr_nats_link_describe(const struct nats_link *link, const char *operation, const char *fallback,
-                           char *reason, size_t room);
+/* Sets the code, and as the reason what the server or libnats said last of the connection, or the fallback. */
+void wr_nats_link_fail(const struct nats_link *link, const char *operation, const char *fallback, int code,
+                       weir_outcome *outcome);
 
 /* Returns whether the server has refused a publication because the user is not permitted to, with the reason.
  */

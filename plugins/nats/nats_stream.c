@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../system.h"
 #include "nats_reply.h"
 #include "nats_subjects.h"
 
@@ -48,13 +49,13 @@ char *wr_nats_stream_format(const struct nats_options *options)
 
 /* ---- Asking ---------------------------------------------------------------------------------- */
 
-/* Returns false with the reason if there was no reply. */
+/* Returns false with the outcome set if there was no reply. */
 static bool ask(struct nats_link *link, const char *verb, const char *text, int64_t timeout_ms,
-                struct nats_reply *reply, char *reason, size_t room)
+                struct nats_reply *reply, weir_outcome *outcome)
 {
     char subject[NATS_SUBJECT_MAX];
     snprintf(subject, sizeof subject, "$JS.API.STREAM.%s.%s", verb, link->options->stream);
-    natsMsg *message = wr_nats_link_request(link, subject, text, timeout_ms, reason, room);
+    natsMsg *message = wr_nats_link_request(link, subject, text, timeout_ms, outcome);
     if (message)
         wr_nats_reply_read(reply, NATS_REPLY_OF_REQUEST, natsMsg_GetData(message),
                            (size_t)natsMsg_GetDataLength(message));
@@ -62,39 +63,35 @@ static bool ask(struct nats_link *link, const char *verb, const char *text, int6
     return message;
 }
 
-static bool create(struct nats_link *link, int64_t timeout_ms, char *reason, size_t room)
+static bool create(struct nats_link *link, int64_t timeout_ms, weir_outcome *outcome)
 {
     struct nats_reply reply;
     char *text = wr_nats_stream_format(link->options);
-    if (!text) {
-        snprintf(reason, room, "out of memory");
-        return false;
-    }
-    bool is_answered = ask(link, "CREATE", text, timeout_ms, &reply, reason, room);
+    if (!text)
+        return system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
+    bool is_answered = ask(link, "CREATE", text, timeout_ms, &reply, outcome);
     free(text);
     if (is_answered && reply.kind != NATS_REPLY_STORED)
-        snprintf(reason, room, "create the stream \"%.60s\": %s", link->options->stream, reply.text);
-    return is_answered && reply.kind == NATS_REPLY_STORED;
+        return system_fail(outcome, WEIR_OUTCOME_RETRY, "create the stream \"%.60s\": %s",
+                           link->options->stream, reply.text);
+    return is_answered;
 }
 
-bool wr_nats_stream_ensure(struct nats_link *link, bool may_create, int64_t timeout_ms, char *reason,
-                           size_t room)
+bool wr_nats_stream_ensure(struct nats_link *link, bool may_create, int64_t timeout_ms, weir_outcome *outcome)
 {
     struct nats_reply reply;
     const char *stream = link->options->stream;
-    if (!ask(link, "INFO", "", timeout_ms, &reply, reason, room))
+    if (!ask(link, "INFO", "", timeout_ms, &reply, outcome))
         return false;
     if (reply.kind == NATS_REPLY_STORED)
         return true;
     bool is_missing = reply.code == NATS_REPLY_NO_STREAM;
     if (is_missing && link->options->create && may_create)
-        return create(link, timeout_ms, reason, room);
+        return create(link, timeout_ms, outcome);
     if (is_missing && link->options->create)
         return true;
     if (is_missing)
-        snprintf(reason, room, "the stream \"%.60s\" does not exist: create it, or set \"create\": true",
-                 stream);
-    else
-        snprintf(reason, room, "look up the stream \"%.60s\": %s", stream, reply.text);
-    return false;
+        return system_fail(outcome, WEIR_OUTCOME_RETRY,
+                           "the stream \"%.60s\" does not exist: create it, or set \"create\": true", stream);
+    return system_fail(outcome, WEIR_OUTCOME_RETRY, "look up the stream \"%.60s\": %s", stream, reply.text);
 }

@@ -9,9 +9,8 @@
 #include "nats_link.h"
 
 /* Checks that the stream exists; with may_create and the option "create", creates it if not. Returns false with
- * the reason. */
-bool wr_nats_stream_ensure(struct nats_link *link, bool may_create, int64_t timeout_ms, char *reason,
-                           size_t room);
+ * RETRY and the reason. */
+bool wr_nats_stream_ensure(struct nats_link *link, bool may_create, int64_t timeout_ms, weir_outcome *outcome);
 
 /* The text of a request that creates the stream, to be freed by the caller. NULL: out of memory. */
 char *wr_nats_stream_format(const struct nats_options *options);

@@ -290,8 +290,8 @@ static int write_file(const struct report *report, const struct file *file)
     return problem;
 }
 
-/* Returns false with the reason if one of the files could not be written; the others are. */
-static bool write_all(struct report *report, char *reason, size_t room)
+/* Sets the outcome if one of the files could not be written; the others are. */
+static bool write_all(struct report *report, weir_outcome *outcome)
 {
     struct file files[FILES];
     size_t count = list_files(report->options, files);
@@ -302,7 +302,8 @@ static bool write_all(struct report *report, char *reason, size_t room)
     for (size_t i = 0; i < count; i++) {
         int problem = write_file(report, &files[i]);
         if (problem && is_written)
-            snprintf(reason, room, "write %s %.150s: %s", files[i].option, files[i].path, explain(problem));
+            system_fail(outcome, WEIR_OUTCOME_RETRY, "write %s %.150s: %s", files[i].option, files[i].path,
+                        explain(problem));
         is_written &= !problem;
     }
     report->has_news = !is_written;
@@ -313,16 +314,14 @@ static void report_flush(void *self, int64_t timeout_ms, weir_outcome *outcome)
 {
     struct report *report = self;
     (void)timeout_ms;
-    if (!write_all(report, outcome->reason, sizeof outcome->reason))
-        outcome->code = WEIR_OUTCOME_RETRY;
+    write_all(report, outcome);
 }
 
 static void report_wake(void *self, int why, weir_outcome *outcome)
 {
     struct report *report = self;
     (void)why;
-    if (!write_all(report, outcome->reason, sizeof outcome->reason))
-        outcome->code = WEIR_OUTCOME_RETRY;
+    write_all(report, outcome);
     wake_later(report);
 }
 
@@ -363,13 +362,13 @@ static void report_emit(void *self, const weir_batch *batch, weir_outcome *outco
 static void report_close(void *self)
 {
     struct report *report = self;
-    char reason[sizeof((weir_outcome){0}.reason)];
+    weir_outcome outcome;
     if (!run_report_end(&report->run))
         report->host->log(report->host, WEIR_LOG_WARNING,
                           "out of memory: the last report of a node is missing");
     report->has_news = true; /* the last report; and hours until now */
-    if (!write_all(report, reason, sizeof reason))
-        report->host->log(report->host, WEIR_LOG_ERROR, "%s; the report is lost", reason);
+    if (!write_all(report, &outcome))
+        report->host->log(report->host, WEIR_LOG_ERROR, "%s; the report is lost", outcome.reason);
 }
 
 static const weir_handler_type type = {

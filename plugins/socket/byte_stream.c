@@ -27,30 +27,13 @@ void wr_byte_stream_fini(struct byte_stream *stream)
             host, WEIR_LOG_WARNING,
             "%zu bytes that were not acknowledged when the connection to %s was lost have not been sent again",
             stream->first.length, stream->connection->peer);
-    free(stream->sent.data);
-    free(stream->first.data);
+    wr_buffer_fini(&stream->sent);
+    wr_buffer_fini(&stream->first);
 }
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
-static bool append(struct byte_stream_text *text, const char *data, size_t length)
-{
-    if (!length)
-        return true;
-    if (text->length + length > text->room) {
-        size_t room = 2 * (text->length + length);
-        char *grown = realloc(text->data, room);
-        if (!grown)
-            return false;
-        text->data = grown;
-        text->room = room;
-    }
-    memcpy(text->data + text->length, data, length);
-    text->length += length;
-    return true;
-}
-
-static void remove_front(struct byte_stream_text *text, size_t length)
+static void remove_front(struct wr_buffer *text, size_t length)
 {
     text->length -= length;
     if (text->length)
@@ -58,7 +41,7 @@ static void remove_front(struct byte_stream_text *text, size_t length)
 }
 
 /* Returns the start of the line that the position is in. */
-static size_t line_start(const struct byte_stream_text *text, size_t at)
+static size_t line_start(const struct wr_buffer *text, size_t at)
 {
     const char *before = at ? memrchr(text->data, '\n', at) : NULL;
     return before ? (size_t)(before - text->data) + 1 : 0;
@@ -75,12 +58,13 @@ static bool is_acknowledged(const struct byte_stream *stream)
 /* Without memory nothing is kept, and then nothing is sent again. */
 static void keep(struct byte_stream *stream, const char *data, size_t length)
 {
-    struct byte_stream_text *sent = &stream->sent;
+    struct wr_buffer *sent = &stream->sent;
     if (!is_acknowledged(stream))
         return;
     size_t needed = wr_connection_count_unacknowledged(stream->connection);
-    if (!append(sent, data, length))
-        sent->length = 0;
+    wr_buffer_put(sent, data, length);
+    if (sent->failed)
+        wr_buffer_clear(sent);
     if (sent->length > 2 * (needed + CHUNK_BYTES))
         remove_front(sent, line_start(sent, sent->length - needed));
 }
@@ -89,7 +73,7 @@ static void keep(struct byte_stream *stream, const char *data, size_t length)
  * been torn when the connection was lost. */
 static size_t find_lost(const struct byte_stream *stream, size_t *end)
 {
-    const struct byte_stream_text *sent = &stream->sent;
+    const struct wr_buffer *sent = &stream->sent;
     size_t count = wr_connection_count_unacknowledged(stream->connection);
     *end = sent->length > stream->loose ? sent->length - stream->loose : 0;
     size_t start = line_start(sent, sent->length > count ? sent->length - count : 0);
@@ -100,7 +84,7 @@ static size_t find_lost(const struct byte_stream *stream, size_t *end)
  * offered again by the core. */
 static void collect_lost(struct byte_stream *stream)
 {
-    struct byte_stream_text lost = {0};
+    struct wr_buffer lost = {0};
     size_t end, start = find_lost(stream, &end);
     if (stream->torn)
         stream->first.length = 0;
@@ -108,12 +92,13 @@ static void collect_lost(struct byte_stream *stream)
         return;
     if (end > start)
         stream->connection->host->count(stream->connection->host, "sent_again.bytes", end - start);
-    if (append(&lost, stream->sent.data + start, end - start) &&
-        append(&lost, stream->first.data, stream->first.length)) {
-        free(stream->first.data);
-        stream->first = lost;
+    wr_buffer_put(&lost, stream->sent.data + start, end - start);
+    wr_buffer_put(&lost, stream->first.data, stream->first.length);
+    if (lost.failed) {
+        wr_buffer_fini(&lost);
     } else {
-        free(lost.data);
+        wr_buffer_fini(&stream->first);
+        stream->first = lost;
     }
 }
 
@@ -166,7 +151,7 @@ static enum connection_state push(struct byte_stream *stream, const char *data, 
 /* BUSY: the peer has taken nothing for some time, or it is later than until_ms. */
 static enum connection_state send_first(struct byte_stream *stream, int64_t until_ms)
 {
-    struct byte_stream_text *first = &stream->first;
+    struct wr_buffer *first = &stream->first;
     enum connection_state state = CONNECTION_READY;
     while (first->length && state == CONNECTION_READY) {
         size_t sent = 0;
@@ -204,8 +189,10 @@ static enum connection_state tear(struct byte_stream *stream, const weir_batch *
     stream->torn = true;
     stream->end = batch->sequence + start + stream->encoder->settled(host, end, NULL);
     snprintf(stream->origin, sizeof stream->origin, "%s", batch->origin);
-    if (append(&stream->first, encoded->data + sent, end - sent))
+    wr_buffer_put(&stream->first, encoded->data + sent, end - sent);
+    if (!stream->first.failed)
         return CONNECTION_READY;
+    wr_buffer_clear(&stream->first);
     stream->connection->error = ENOMEM;
     return CONNECTION_LOST;
 }
@@ -278,11 +265,6 @@ static enum connection_state send_again(struct byte_stream *stream)
 
 /* ---- Connecting ------------------------------------------------------------------------------ */
 
-bool wr_byte_stream_open(struct byte_stream *stream, int64_t timeout_ms, char *reason, size_t room)
-{
-    return wr_connection_open(stream->connection, timeout_ms, reason, room);
-}
-
 /* Unread data of the peer would make the system reset the connection, and the peer lose what it has not read.
  */
 void wr_byte_stream_close(struct byte_stream *stream)
@@ -314,7 +296,7 @@ static bool reach(struct byte_stream *stream, int64_t timeout_ms, weir_outcome *
         lose_connection(stream);
     if (connection->fd >= 0 && wr_connection_check(connection) == CONNECTION_LOST)
         lose_connection(stream);
-    if (connection->fd >= 0 || wr_byte_stream_open(stream, timeout_ms, outcome->reason, sizeof outcome->reason))
+    if (connection->fd >= 0 || wr_connection_open(connection, timeout_ms, outcome))
         return true;
     outcome->code = WEIR_OUTCOME_REOPEN;
     return false;
@@ -335,8 +317,8 @@ static void report(struct byte_stream *stream, enum connection_state state, weir
 {
     if (state == CONNECTION_READY || (state == CONNECTION_BUSY && outcome->done))
         return;
-    outcome->code = state == CONNECTION_STOPPED ? WEIR_OUTCOME_RETRY : WEIR_OUTCOME_REOPEN;
-    wr_connection_describe(stream->connection, state, outcome->reason, sizeof outcome->reason);
+    wr_connection_fail(stream->connection, state,
+                       state == CONNECTION_STOPPED ? WEIR_OUTCOME_RETRY : WEIR_OUTCOME_REOPEN, outcome);
     if (state == CONNECTION_STOPPED)
         return;
     lose_connection(stream);
@@ -386,9 +368,7 @@ void wr_byte_stream_flush(struct byte_stream *stream, int64_t timeout_ms, weir_o
         int64_t left_ms = min_ms(connection->connect_timeout_ms, until_ms - output_now_ms());
         if (!wr_connection_is_open(connection))
             lose_connection(stream);
-        if (connection->fd < 0 &&
-            !wr_byte_stream_open(stream, left_ms, outcome->reason, sizeof outcome->reason)) {
-            outcome->code = WEIR_OUTCOME_RETRY;
+        if (connection->fd < 0 && !wr_connection_open(connection, left_ms, outcome)) {
             name_lost_bytes(stream, outcome);
             return;
         }
@@ -399,12 +379,10 @@ void wr_byte_stream_flush(struct byte_stream *stream, int64_t timeout_ms, weir_o
     }
     if (!wr_byte_stream_is_unsettled(stream))
         return;
-    outcome->code = WEIR_OUTCOME_RETRY;
     if (state == CONNECTION_LOST)
-        wr_connection_describe(connection, state, outcome->reason, sizeof outcome->reason);
+        wr_connection_fail(connection, state, WEIR_OUTCOME_RETRY, outcome);
     else
-        snprintf(outcome->reason, sizeof outcome->reason, "send %s: the data is not acknowledged yet",
-                 connection->peer);
+        system_fail(outcome, WEIR_OUTCOME_RETRY, "send %s: the data is not acknowledged yet", connection->peer);
     name_lost_bytes(stream, outcome);
 }
 

@@ -14,11 +14,7 @@
 #include <weir/handler.h>
 
 #include "connection.h"
-
-struct byte_stream_text {
-    char *data;
-    size_t length, room;
-};
+#include "text/buffer.h"
 
 struct byte_stream {
     struct connection *connection;
@@ -27,12 +23,12 @@ struct byte_stream {
 
     /* The last bytes that were sent on this connection, from the start of a line. They include those that the
      * peer has not acknowledged. */
-    struct byte_stream_text sent;
+    struct wr_buffer sent;
     size_t loose; /* how many bytes at the end of `sent` belong to an event that is not settled */
 
     /* What is sent before anything else: lines that are sent again or, if `torn`, the rest of the event of
      * which a part was sent on this connection. */
-    struct byte_stream_text first;
+    struct wr_buffer first;
     bool torn;
     char origin[33]; /* of the torn event */
     uint64_t end;    /* the sequence number behind the torn event */
@@ -41,9 +37,6 @@ struct byte_stream {
 void wr_byte_stream_init(struct byte_stream *stream, struct connection *connection,
                          const weir_encoder *encoder);
 void wr_byte_stream_fini(struct byte_stream *stream);
-
-/* Connects. Returns false with the reason. */
-bool wr_byte_stream_open(struct byte_stream *stream, int64_t timeout_ms, char *reason, size_t room);
 
 /* Closes the connection. What may have been lost with it is sent on the next one. */
 void wr_byte_stream_close(struct byte_stream *stream);

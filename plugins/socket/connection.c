@@ -100,7 +100,7 @@ enum connection_state wr_connection_wait(struct connection *connection, int64_t 
 
 /* ---- Connecting ------------------------------------------------------------------------------ */
 
-bool wr_connection_open(struct connection *connection, int64_t timeout_ms, char *reason, size_t room)
+bool wr_connection_open(struct connection *connection, int64_t timeout_ms, weir_outcome *outcome)
 {
     const unsigned send_timeout_ms = (unsigned)connection->send_timeout_ms;
     const weir_connect what = {
@@ -110,13 +110,16 @@ bool wr_connection_open(struct connection *connection, int64_t timeout_ms, char 
         .first = connection->first,
     };
     struct stat status;
-    int fd = connection->connecting->connect(connection->host, &what, reason, room);
-    if (fd < 0)
+    int fd = connection->connecting->connect(connection->host, &what, outcome->reason, sizeof outcome->reason);
+    if (fd < 0) {
+        outcome->code = WEIR_OUTCOME_RETRY;
         return false;
+    }
     if (fstat(fd, &status) != 0) {
-        snprintf(reason, room, "connect %s: %s", connection->peer, system_strerror(errno));
+        int error = errno;
         close(fd);
-        return false;
+        return system_fail(outcome, WEIR_OUTCOME_RETRY, "connect %s: %s", connection->peer,
+                           system_strerror(error));
     }
     connection->fd = fd;
     connection->device = status.st_dev;
@@ -130,11 +133,12 @@ bool wr_connection_open(struct connection *connection, int64_t timeout_ms, char 
 void wr_connection_refresh(struct connection *connection)
 {
     struct connection next = *connection;
-    char reason[256];
+    weir_outcome outcome;
     connection->opened_ms = output_now_ms();
     next.fd = -1;
-    if (!wr_connection_open(&next, connection->connect_timeout_ms, reason, sizeof reason)) {
-        connection->host->log(connection->host, WEIR_LOG_INFO, "%s; the former address is used", reason);
+    if (!wr_connection_open(&next, connection->connect_timeout_ms, &outcome)) {
+        connection->host->log(connection->host, WEIR_LOG_INFO, "%s; the former address is used",
+                              outcome.reason);
         return;
     }
     wr_connection_close(connection);
@@ -178,19 +182,18 @@ enum connection_state wr_connection_send(struct connection *connection, const ch
     return CONNECTION_BUSY;
 }
 
-void wr_connection_describe(const struct connection *connection, enum connection_state state, char *reason,
-                            size_t room)
+void wr_connection_fail(const struct connection *connection, enum connection_state state, int code,
+                        weir_outcome *outcome)
 {
     const char *peer = connection->peer;
     if (state == CONNECTION_STOPPED)
-        snprintf(reason, room, "send %s: stopped while waiting", peer);
+        system_fail(outcome, code, "send %s: stopped while waiting", peer);
     else if (state == CONNECTION_BUSY)
-        snprintf(reason, room, "send %s: no data taken for %lld ms", peer,
-                 (long long)connection->send_timeout_ms);
-    else if (connection->error == EPIPE)
-        snprintf(reason, room, "send %s: closed by the peer", peer);
+        system_fail(outcome, code, "send %s: no data taken for %lld ms", peer,
+                    (long long)connection->send_timeout_ms);
     else
-        snprintf(reason, room, "send %s: %s", peer, system_strerror(connection->error));
+        system_fail(outcome, code, "send %s: %s", peer,
+                    connection->error == EPIPE ? "closed by the peer" : system_strerror(connection->error));
 }
 
 size_t wr_connection_count_unacknowledged(const struct connection *connection)

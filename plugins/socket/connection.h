@@ -46,8 +46,8 @@ static inline bool wr_connection_has_datagrams(const struct connection *connecti
     return connection->kind & (WEIR_CONNECT_UDP | WEIR_CONNECT_UNIX_DGRAM);
 }
 
-/* Resolves the name and connects, within timeout_ms. Writes the reason of a failure, for people. */
-bool wr_connection_open(struct connection *connection, int64_t timeout_ms, char *reason, size_t room);
+/* Resolves the name and connects, within timeout_ms. Returns false with RETRY and the reason. */
+bool wr_connection_open(struct connection *connection, int64_t timeout_ms, weir_outcome *outcome);
 
 /* Resolves the name again and connects to what it found. Keeps the present socket if that fails. */
 void wr_connection_refresh(struct connection *connection);
@@ -70,9 +70,9 @@ enum connection_state wr_connection_send(struct connection *connection, const ch
 /* Waits until the socket can be written to, at most until then. */
 enum connection_state wr_connection_wait(struct connection *connection, int64_t until_ms);
 
-/* Writes why nothing was sent, for people. The state is not READY. */
-void wr_connection_describe(const struct connection *connection, enum connection_state state, char *reason,
-                            size_t room);
+/* Sets the code, and as the reason why nothing was sent. The state is not READY. */
+void wr_connection_fail(const struct connection *connection, enum connection_state state, int code,
+                        weir_outcome *outcome);
 
 /* The error that the network has reported for an earlier datagram, and clears it; 0: none. */
 int wr_connection_take_error(const struct connection *connection);

@@ -132,8 +132,7 @@ static bool reach(struct datagrams *datagrams, weir_outcome *outcome)
     if (connection->fd >= 0 && connection->kind & WEIR_CONNECT_NAME &&
         now_ms - connection->opened_ms >= datagrams->resolve_every_ms)
         wr_connection_refresh(connection);
-    if (connection->fd >= 0 ||
-        wr_connection_open(connection, connection->connect_timeout_ms, outcome->reason, sizeof outcome->reason))
+    if (connection->fd >= 0 || wr_connection_open(connection, connection->connect_timeout_ms, outcome))
         return true;
     outcome->code = WEIR_OUTCOME_REOPEN;
     return false;
@@ -144,8 +143,8 @@ static void report(struct datagrams *datagrams, enum connection_state state, wei
     struct connection *connection = datagrams->connection;
     if (state == CONNECTION_READY || (state == CONNECTION_BUSY && outcome->done))
         return;
-    outcome->code = state == CONNECTION_LOST ? WEIR_OUTCOME_REOPEN : WEIR_OUTCOME_RETRY;
-    wr_connection_describe(connection, state, outcome->reason, sizeof outcome->reason);
+    wr_connection_fail(connection, state, state == CONNECTION_LOST ? WEIR_OUTCOME_REOPEN : WEIR_OUTCOME_RETRY,
+                       outcome);
     if (state == CONNECTION_LOST)
         connection->first++; /* a name may have an address where somebody receives */
 }

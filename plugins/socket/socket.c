@@ -95,10 +95,7 @@ static void socket_destroy(void *self)
 static void socket_open(void *self, weir_outcome *outcome)
 {
     struct socket_handler *handler = self;
-    struct connection *connection = &handler->connection;
-    if (!wr_connection_open(connection, connection->connect_timeout_ms, outcome->reason,
-                            sizeof outcome->reason))
-        outcome->code = WEIR_OUTCOME_RETRY;
+    wr_connection_open(&handler->connection, handler->connection.connect_timeout_ms, outcome);
 }
 
 static void socket_close(void *self)
@@ -123,10 +120,8 @@ static void socket_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
     struct connection *connection = &handler->connection;
     if (timeout_ms > connection->connect_timeout_ms)
         timeout_ms = connection->connect_timeout_ms;
-    if (!wr_connection_open(connection, timeout_ms, outcome->reason, sizeof outcome->reason)) {
-        outcome->code = WEIR_OUTCOME_RETRY;
+    if (!wr_connection_open(connection, timeout_ms, outcome))
         return;
-    }
     wr_connection_close(connection);
     if (connection->kind & WEIR_CONNECT_UDP)
         snprintf(outcome->reason, sizeof outcome->reason,

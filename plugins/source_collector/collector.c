@@ -297,7 +297,7 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **co
     *context = NULL;
     if (!request)
         return;
-    request_fini(request);
+    wr_buffer_fini(&request->body);
     free(request);
 }
 

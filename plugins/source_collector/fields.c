@@ -47,7 +47,7 @@ static bool add_decoded(struct fields *fields, struct request *request, char *na
 
 static bool read_form(struct fields *fields, struct request *request)
 {
-    fields->form = strdup(request->body ? request->body : "");
+    fields->form = strdup(request->body.data ? request->body.data : "");
     if (!fields->form)
         return false;
     for (char *rest = fields->form, *pair; (pair = strsep(&rest, "&"));) {
@@ -78,7 +78,7 @@ static bool add_json(struct fields *fields, struct request *request, const char 
 /* null is as if it were not there; other values are their text. */
 static bool read_json(struct fields *fields, struct request *request)
 {
-    fields->json = json_tokener_parse(request->body ? request->body : "");
+    fields->json = json_tokener_parse(request->body.data ? request->body.data : "");
     if (!json_object_is_type(fields->json, json_type_object))
         return request_fail(request, MHD_HTTP_BAD_REQUEST, "the body is not a JSON object");
     json_object_object_foreach(fields->json, name, value)
@@ -94,7 +94,7 @@ static bool read_json(struct fields *fields, struct request *request)
 bool fields_read(struct fields *fields, struct request *request)
 {
     *fields = (struct fields){0};
-    if (request->body && memchr(request->body, '\0', request->body_length))
+    if (request->body.data && memchr(request->body.data, '\0', request->body.length))
         return request_fail(request, MHD_HTTP_BAD_REQUEST, "the body has a NUL byte");
     bool is_read =
         request_has_type(request, "application/json") ? read_json(fields, request) : read_form(fields, request);

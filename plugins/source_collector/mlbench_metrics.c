@@ -348,7 +348,7 @@ static bool add_lines(const struct mlbench_call *call, struct naming *naming, st
                       size_t *count)
 {
     size_t number = 0;
-    for (char *rest = call->request->body, *line; rest && (line = strsep(&rest, "\n"));) {
+    for (char *rest = call->request->body.data, *line; rest && (line = strsep(&rest, "\n"));) {
         number++;
         if (!*line)
             continue;
@@ -392,7 +392,7 @@ static void add_many(const struct mlbench_call *call)
         refuse_without_run(call->request);
         return;
     }
-    if (call->request->body && memchr(call->request->body, '\0', call->request->body_length)) {
+    if (call->request->body.data && memchr(call->request->body.data, '\0', call->request->body.length)) {
         request_fail(call->request, MHD_HTTP_BAD_REQUEST, "the body has a NUL byte");
         return;
     }

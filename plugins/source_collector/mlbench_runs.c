@@ -268,7 +268,7 @@ static bool set_state(const struct mlbench_call *call, sqlite3_int64 id, struct 
 
 static void change(const struct mlbench_call *call, sqlite3_int64 id)
 {
-    struct json_object *given = json_tokener_parse(call->request->body ? call->request->body : "");
+    struct json_object *given = json_tokener_parse(call->request->body.data ? call->request->body.data : "");
     if (!json_object_is_type(given, json_type_object)) {
         request_fail(call->request, MHD_HTTP_BAD_REQUEST, "the body is not a JSON object");
         json_object_put(given);

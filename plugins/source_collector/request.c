@@ -38,28 +38,11 @@ bool request_set_path(struct request *request, const char *path)
 
 bool request_put_body(struct request *request, const char *data, size_t length, size_t limit)
 {
-    request->is_too_long |= length > limit || request->body_length > limit - length;
+    request->is_too_long |= length > limit || request->body.length > limit - length;
     if (request->is_too_long)
         return true;
-    size_t wanted = request->body_length + length + 1;
-    if (wanted > request->body_room) {
-        size_t room = wanted > 2 * request->body_room ? wanted : 2 * request->body_room;
-        char *body = realloc(request->body, room);
-        if (!body)
-            return false;
-        request->body = body;
-        request->body_room = room;
-    }
-    memcpy(request->body + request->body_length, data, length);
-    request->body_length += length;
-    request->body[request->body_length] = '\0';
-    return true;
-}
-
-void request_fini(struct request *request)
-{
-    free(request->body);
-    request->body = NULL;
+    wr_buffer_put(&request->body, data, length);
+    return wr_buffer_text(&request->body);
 }
 
 bool request_is(const struct request *request, const char *method)

@@ -9,14 +9,15 @@
 
 #include <weir/host.h>
 
+#include "text/buffer.h"
+
 struct json_object;
 
 struct request {
     struct MHD_Connection *connection;
     const char *method;
-    char path[512]; /* without "/" and ".json" at the end */
-    char *body;     /* ends in NUL; NULL: there is none */
-    size_t body_length, body_room;
+    char path[512];         /* without "/" and ".json" at the end */
+    struct wr_buffer body;  /* its data: NULL: there is none; else it ends in NUL */
     bool is_too_long;       /* the body; then it is not kept */
     enum MHD_Result result; /* of the reply */
     bool is_replied;
@@ -28,7 +29,6 @@ bool request_set_path(struct request *request, const char *path);
 
 /* Keeps a part of the body, up to `limit` bytes in all. Returns false if out of memory. */
 bool request_put_body(struct request *request, const char *data, size_t length, size_t limit);
-void request_fini(struct request *request);
 
 bool request_is(const struct request *request, const char *method); /* GET is also HEAD */
 

@@ -78,7 +78,7 @@ static void close_peer(struct peers *peers, struct peer *peer)
     free(peer->path);
     free(peer->weights);
     free(peer->blocks);
-    wr_wire_free(&peer->out);
+    wr_buffer_fini(&peer->out);
     *peer = (struct peer){.kind = READY_BYTES, .own.fd = -1, .after = peers->free};
     peers->free = peer;
     peers->count--;

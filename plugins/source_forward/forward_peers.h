@@ -40,7 +40,7 @@ struct peer {
     enum wire_ack ack;
     uint8_t *in;
     size_t in_length, in_room;
-    struct wire_buffer out;
+    struct wr_buffer out;
     size_t out_at;
     const weir_source_series **series; /* by their ids; NULL: refused, or not described */
     uint8_t *known;                    /* by their ids: whether it was described */

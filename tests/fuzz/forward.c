@@ -7,11 +7,12 @@
 static struct wire_block block, block_back;
 static struct wire_series series, series_back;
 
-static struct wire_frame find_only(const struct wire_buffer *buffer)
+static struct wire_frame find_only(const struct wr_buffer *buffer)
 {
     struct wire_frame frame = {0};
     const char *fault;
-    FUZZ_CHECK(wr_wire_find(buffer->data, buffer->length, WIRE_PAYLOAD, &frame, &fault) == buffer->length);
+    FUZZ_CHECK(wr_wire_find((const uint8_t *)buffer->data, buffer->length, WIRE_PAYLOAD, &frame, &fault) ==
+               buffer->length);
     FUZZ_CHECK(!fault);
     return frame;
 }
@@ -19,7 +20,7 @@ static struct wire_frame find_only(const struct wire_buffer *buffer)
 static void check_hello(const struct wire_frame *frame)
 {
     struct wire_hello hello, back;
-    struct wire_buffer buffer = {0};
+    struct wr_buffer buffer = {0};
     if (wr_wire_get_hello(frame, &hello) || hello.major != WIRE_MAJOR)
         return;
     wr_wire_put_hello(&buffer, &hello);
@@ -28,12 +29,12 @@ static void check_hello(const struct wire_frame *frame)
     FUZZ_CHECK(strcmp(back.token, hello.token) == 0 && strcmp(back.process, hello.process) == 0);
     FUZZ_CHECK(memcmp(back.id, hello.id, sizeof hello.id) == 0 &&
                memcmp(&back.path, &hello.path, sizeof hello.path) == 0);
-    wr_wire_free(&buffer);
+    wr_buffer_fini(&buffer);
 }
 
 static void check_series(const struct wire_frame *frame)
 {
-    struct wire_buffer buffer = {0};
+    struct wr_buffer buffer = {0};
     if (wr_wire_get_series(frame, &series))
         return;
     FUZZ_CHECK(series.id < WIRE_SERIES && series.label_count <= WIRE_LABELS);
@@ -43,12 +44,12 @@ static void check_series(const struct wire_frame *frame)
     FUZZ_CHECK(strcmp(series.name, series_back.name) == 0 && series.label_count == series_back.label_count);
     for (size_t i = 0; i < series.label_count; i++)
         FUZZ_CHECK(strcmp(series.labels[i].value, series_back.labels[i].value) == 0);
-    wr_wire_free(&buffer);
+    wr_buffer_fini(&buffer);
 }
 
 static void check_block(const struct wire_frame *frame)
 {
-    struct wire_buffer buffer = {0};
+    struct wr_buffer buffer = {0};
     if (wr_wire_get_block(frame, &block))
         return;
     FUZZ_CHECK(block.count > 0 && block.count <= WIRE_SLOTS && !block.samples[block.count - 1].more);
@@ -59,7 +60,7 @@ static void check_block(const struct wire_frame *frame)
     struct wire_frame again = find_only(&buffer);
     FUZZ_CHECK(again.length == frame->length && memcmp(again.payload, frame->payload, again.length) == 0);
     FUZZ_CHECK(!wr_wire_get_block(&again, &block_back));
-    wr_wire_free(&buffer);
+    wr_buffer_fini(&buffer);
 }
 
 static void check_replies(const struct wire_frame *frame)

@@ -7,17 +7,18 @@
 
 static const char origin[] = "00112233445566778899aabbccddeeff";
 
-static struct wire_frame find(const struct wire_buffer *buffer)
+static struct wire_frame find(const struct wr_buffer *buffer)
 {
     struct wire_frame frame = {0};
     const char *fault;
-    cr_assert_eq(wr_wire_find(buffer->data, buffer->length, WIRE_PAYLOAD, &frame, &fault), buffer->length);
+    cr_assert_eq(wr_wire_find((const uint8_t *)buffer->data, buffer->length, WIRE_PAYLOAD, &frame, &fault),
+                 buffer->length);
     cr_assert_null(fault);
     return frame;
 }
 
 /* Each shorter payload is a fault, and is read no further than its end. */
-static void check_cut(const struct wire_buffer *buffer, const char *(*get)(const struct wire_frame *, void *))
+static void check_cut(const struct wr_buffer *buffer, const char *(*get)(const struct wire_frame *, void *))
 {
     struct wire_frame frame = find(buffer);
     void *into = malloc(sizeof(struct wire_block));
@@ -39,7 +40,7 @@ static const char *get_hello(const struct wire_frame *frame, void *into)
 
 Test(forward_wire, a_greeting_comes_back_as_it_was_put)
 {
-    struct wire_buffer buffer = {0};
+    struct wr_buffer buffer = {0};
     struct wire_hello back, hello = {.major = WIRE_MAJOR,
                                      .minor = 3,
                                      .ack = WIRE_ACK_TAKEN,
@@ -64,7 +65,7 @@ Test(forward_wire, a_greeting_comes_back_as_it_was_put)
     cr_expect_str_eq(back.token, "secret");
     cr_expect(back.totals.added == 9 && back.totals.delivered == 8 && back.totals.lost == 1);
     check_cut(&buffer, get_hello);
-    wr_wire_free(&buffer);
+    wr_buffer_fini(&buffer);
 }
 
 Test(forward_wire, of_a_greeting_of_another_major_version_only_the_versions_are_read)
@@ -85,7 +86,7 @@ static const char *get_series(const struct wire_frame *frame, void *into)
 Test(forward_wire, a_series_comes_back_as_it_was_put)
 {
     static struct wire_series back;
-    struct wire_buffer buffer = {0};
+    struct wr_buffer buffer = {0};
     struct wire_series series = {.id = WIRE_SERIES - 1,
                                  .instrument = WEIR_HISTOGRAM,
                                  .is_cumulative = true,
@@ -103,12 +104,12 @@ Test(forward_wire, a_series_comes_back_as_it_was_put)
     cr_expect_str_eq(back.group, "g");
     cr_expect_str_eq(back.help, "what it is");
     check_cut(&buffer, get_series);
-    wr_wire_free(&buffer);
+    wr_buffer_fini(&buffer);
 }
 
 Test(forward_wire, a_series_that_is_longer_than_a_frame_is_not_put)
 {
-    struct wire_buffer buffer = {0};
+    struct wr_buffer buffer = {0};
     static struct wire_series series = {
         .group = "g", .name = "n", .unit = "", .help = "", .label_count = WIRE_LABELS};
     static char value[4000];
@@ -117,7 +118,7 @@ Test(forward_wire, a_series_that_is_longer_than_a_frame_is_not_put)
         series.labels[i] = (weir_label){"k", value};
     cr_expect_not(wr_wire_put_series(&buffer, &series));
     cr_expect_eq(buffer.length, 0);
-    wr_wire_free(&buffer);
+    wr_buffer_fini(&buffer);
 }
 
 static const char *get_block(const struct wire_frame *frame, void *into)
@@ -125,7 +126,7 @@ static const char *get_block(const struct wire_frame *frame, void *into)
     return wr_wire_get_block(frame, into);
 }
 
-static size_t begin_block(struct wire_buffer *buffer)
+static size_t begin_block(struct wr_buffer *buffer)
 {
     return wr_wire_begin_block(buffer, origin, 5);
 }
@@ -133,7 +134,7 @@ static size_t begin_block(struct wire_buffer *buffer)
 Test(forward_wire, a_block_comes_back_bit_for_bit)
 {
     static struct wire_block back;
-    struct wire_buffer buffer = {0};
+    struct wr_buffer buffer = {0};
     const struct wire_totals totals = {1, 4, 5, 2, 3};
     const struct wire_sample samples[] = {
         {.series = 7, .kind = WEIR_KIND_INT, .more = true, .time_ns = -1, .bits = UINT64_MAX, .text = ""},
@@ -156,7 +157,7 @@ Test(forward_wire, a_block_comes_back_bit_for_bit)
     cr_expect(back.samples[0].bits == UINT64_MAX && back.samples[0].text_length == 0);
     cr_expect(back.samples[1].bits == 0x7ff8000000000001u && memcmp(back.samples[1].text, "no\te", 4) == 0);
     check_cut(&buffer, get_block);
-    wr_wire_free(&buffer);
+    wr_buffer_fini(&buffer);
 }
 
 Test(forward_wire, a_block_with_a_part_of_an_event_or_too_much_metadata_is_a_fault)
@@ -168,13 +169,13 @@ Test(forward_wire, a_block_with_a_part_of_an_event_or_too_much_metadata_is_a_fau
     const struct wire_sample samples[] = {{.more = true, .text = ""},
                                           {.text = text, .text_length = sizeof text}};
     for (size_t i = 0; i < 2; i++) {
-        struct wire_buffer buffer = {0};
+        struct wr_buffer buffer = {0};
         size_t begin = begin_block(&buffer);
         wr_wire_put_sample(&buffer, &samples[i]);
         wr_wire_end_block(&buffer, begin, 1, &totals);
         struct wire_frame frame = find(&buffer);
         cr_expect_not_null(wr_wire_get_block(&frame, &back));
-        wr_wire_free(&buffer);
+        wr_buffer_fini(&buffer);
     }
 }
 
@@ -185,7 +186,7 @@ static const char *get_ack(const struct wire_frame *frame, void *into)
 
 Test(forward_wire, answers_come_back_as_they_were_put)
 {
-    struct wire_buffer buffer = {0};
+    struct wr_buffer buffer = {0};
     struct wire_acknowledgement back, ack = {.sequence = 5, .end = 9, .refused = 4, .state = WIRE_IS_DROPPED};
     const char *reason;
     memcpy(ack.origin, origin, sizeof ack.origin);
@@ -200,7 +201,7 @@ Test(forward_wire, answers_come_back_as_they_were_put)
     frame = find(&buffer);
     cr_assert_null(wr_wire_get_refuse(&frame, &reason));
     cr_expect_str_eq(reason, "no");
-    wr_wire_free(&buffer);
+    wr_buffer_fini(&buffer);
 }
 
 static const char *get_weights(const struct wire_frame *frame, void *into)
@@ -211,7 +212,7 @@ static const char *get_weights(const struct wire_frame *frame, void *into)
 Test(forward_wire, weights_come_back_as_they_were_put)
 {
     static const uint64_t values[] = {0, UINT64_MAX, 7};
-    struct wire_buffer buffer = {0};
+    struct wr_buffer buffer = {0};
     struct wire_weights back;
     wr_wire_put_weights(&buffer, values, 3);
     struct wire_frame frame = find(&buffer);
@@ -219,7 +220,7 @@ Test(forward_wire, weights_come_back_as_they_were_put)
     cr_expect_eq(back.count, 3);
     cr_expect_arr_eq(back.values, values, sizeof values);
     check_cut(&buffer, get_weights);
-    wr_wire_free(&buffer);
+    wr_buffer_fini(&buffer);
 }
 
 Test(forward_wire, a_frame_that_is_not_complete_is_waited_for_and_a_long_one_is_a_fault)
