@@ -53,8 +53,8 @@ static bool is_loopback(const union listener_address *address)
     }
 }
 
-bool wr_listener_init(struct listener *listener, const weir_host *host, const char *text,
-                      const struct listener_rules *given)
+static bool init(struct listener *listener, const weir_host *host, const char *text,
+                 const struct listener_rules *given)
 {
     const struct wr_destination_rules rules = {.forms = given->allowed, .kinds = given->kinds, .first_port = 0};
     const char option[] = "listen";
@@ -81,12 +81,31 @@ bool wr_listener_init(struct listener *listener, const weir_host *host, const ch
     return false;
 }
 
-bool wr_listener_check_places(const struct listener *listeners, size_t count, weir_outcome *outcome)
+bool wr_listeners_init(struct listeners *listeners, const weir_host *host, const weir_list *list,
+                       const struct listener_rules *rules)
 {
-    for (size_t i = 0; i < count; i++)
-        if (listeners[i].at.path && !wr_unix_path_is_in_place(&listeners[i].place))
+    listeners->host = host;
+    listeners->epoll.fd = -1;
+    listeners->all = calloc(list->count, sizeof *listeners->all);
+    if (!listeners->all) {
+        host->refuse(host, "", "out of memory");
+        return false;
+    }
+    for (; listeners->count < list->count; listeners->count++) {
+        struct listener *listener = &listeners->all[listeners->count];
+        if (!init(listener, host, list->items[listeners->count], rules))
+            return false;
+        listeners->has_paths |= listener->at.path != NULL;
+    }
+    return true;
+}
+
+bool wr_listeners_check_places(const struct listeners *listeners, weir_outcome *outcome)
+{
+    for (size_t i = 0; i < listeners->count; i++)
+        if (listeners->all[i].at.path && !wr_unix_path_is_in_place(&listeners->all[i].place))
             return system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: the path was removed or replaced",
-                               listeners[i].name);
+                               listeners->all[i].name);
     return true;
 }
 
@@ -148,55 +167,97 @@ static const char *open_socket(struct listener *listener, const struct listener_
     return NULL;
 }
 
-bool wr_listener_open(struct listener *listener, const struct listener_options *options, weir_outcome *outcome)
-{
-    int error;
-    listener->seen_drops = 0;
-    const char *failed = open_socket(listener, options, &error);
-    if (failed) {
-        system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: %s: %s", listener->text, failed, system_strerror(error));
-        wr_listener_close(listener);
-        return false;
-    }
-    set_name(listener);
-    return true;
-}
-
-void wr_listener_close(struct listener *listener)
+static void close_listener(struct listener *listener)
 {
     if (listener->own.fd >= 0 && listener->at.path)
         wr_unix_path_remove(&listener->place);
     wr_own_fd_close(&listener->own);
 }
 
+static bool open_listener(struct listener *listener, const struct listener_options *options,
+                          weir_outcome *outcome)
+{
+    int error;
+    listener->seen_drops = 0;
+    const char *failed = open_socket(listener, options, &error);
+    if (failed) {
+        system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: %s: %s", listener->text, failed, system_strerror(error));
+        close_listener(listener);
+        return false;
+    }
+    set_name(listener);
+    return true;
+}
+
 /* ---- The epoll set --------------------------------------------------------------------------- */
 
-static bool control(const struct listener *listener, int epoll_fd, int operation)
+static bool control(const struct listeners *listeners, const struct listener *listener, int operation)
 {
-    struct epoll_event event = {.events = listener->events, .data.ptr = (void *)listener};
-    return epoll_ctl(epoll_fd, operation, listener->own.fd, &event) == 0;
+    bool reports = listeners->is_accepting || listener->kind != READY_CONNECTIONS;
+    struct epoll_event event = {.events = reports ? EPOLLIN : 0, .data.ptr = (void *)listener};
+    return epoll_ctl(listeners->epoll.fd, operation, listener->own.fd, &event) == 0;
 }
 
-bool wr_listener_register(struct listener *listener, int epoll_fd)
+bool wr_listeners_begin(struct listeners *listeners, weir_outcome *outcome)
 {
-    listener->events = EPOLLIN;
-    return control(listener, epoll_fd, EPOLL_CTL_ADD);
+    bool has_epoll = wr_own_fd_set(&listeners->epoll, system_above_stdio(epoll_create1(EPOLL_CLOEXEC)));
+    listeners->is_accepting = true;
+    listeners->has_lost = false;
+    return has_epoll || system_fail_by(outcome, "epoll_create1", errno);
 }
 
-void wr_listener_report(struct listener *listener, int epoll_fd, bool reports)
+bool wr_listeners_open(struct listeners *listeners, weir_outcome *outcome)
 {
-    listener->events = reports ? EPOLLIN : 0;
-    control(listener, epoll_fd, EPOLL_CTL_MOD);
+    for (size_t i = 0; i < listeners->count; i++) {
+        if (!open_listener(&listeners->all[i], &listeners->options, outcome))
+            return false;
+        if (!control(listeners, &listeners->all[i], EPOLL_CTL_ADD))
+            return system_fail_by(outcome, "epoll_ctl", errno);
+    }
+    return true;
+}
+
+void wr_listeners_log(const struct listeners *listeners)
+{
+    for (size_t i = 0; i < listeners->count; i++)
+        listeners->host->log(listeners->host, WEIR_LOG_INFO, "listens at %s", listeners->all[i].name);
+}
+
+void wr_listeners_close(struct listeners *listeners)
+{
+    for (size_t i = 0; i < listeners->count; i++)
+        close_listener(&listeners->all[i]);
+    if (!listeners->has_lost)
+        wr_own_fd_close(&listeners->epoll);
+    listeners->epoll.fd = -1;
+}
+
+void wr_listeners_abandon(const struct listeners *listeners)
+{
+    for (size_t i = 0; i < listeners->count; i++)
+        wr_own_fd_abandon(&listeners->all[i].own);
+    wr_own_fd_abandon(&listeners->epoll);
+}
+
+void wr_listeners_accept(struct listeners *listeners, bool accepts)
+{
+    if (accepts == listeners->is_accepting)
+        return;
+    listeners->is_accepting = accepts;
+    for (size_t i = 0; i < listeners->count; i++)
+        if (listeners->all[i].kind == READY_CONNECTIONS)
+            control(listeners, &listeners->all[i], EPOLL_CTL_MOD);
 }
 
 /* An epoll set is known by what is registered in it. */
-bool wr_listener_find_loss(const struct listener *listeners, size_t count, int epoll_fd, weir_outcome *outcome)
+bool wr_listeners_find_loss(struct listeners *listeners, weir_outcome *outcome)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (wr_own_fd_is_open(&listeners[i].own) && control(&listeners[i], epoll_fd, EPOLL_CTL_MOD))
+    for (size_t i = 0; i < listeners->count; i++) {
+        const struct listener *listener = &listeners->all[i];
+        if (wr_own_fd_is_open(&listener->own) && control(listeners, listener, EPOLL_CTL_MOD))
             continue;
-        system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: the program has closed its descriptors",
-                    listeners[i].name);
+        system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: the program has closed its descriptors", listener->name);
+        listeners->has_lost = true;
         return true;
     }
     return false;

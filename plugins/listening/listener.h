@@ -1,4 +1,4 @@
-/* listener: a socket that the source listens at. */
+/* listener: the sockets that a source listens at, and its epoll set. */
 #ifndef STATSD_LISTENER_H
 #define STATSD_LISTENER_H
 
@@ -25,7 +25,6 @@ struct listener {
     const char *text;       /* of the option */
     char name[160];         /* for messages: with the port that the system has chosen, once it is open */
     struct wr_own_fd own;   /* its socket */
-    uint32_t events;        /* of the epoll set, for which it is registered */
     int type;               /* SOCK_STREAM or SOCK_DGRAM */
     weir_text *parsed;      /* of datagrams */
     struct unix_path place; /* of a Unix socket */
@@ -47,26 +46,40 @@ struct listener_rules {
     const char *advice;  /* how to allow them, for the message */
 };
 
-/* Parses an item of the option `listen`. text: valid as long as the listener. Returns false after
- * host->refuse. */
-bool wr_listener_init(struct listener *listener, const weir_host *host, const char *text,
-                      const struct listener_rules *given);
+struct listeners {
+    const weir_host *host;
+    struct listener_options options;
+    struct listener *all;
+    size_t count;
+    struct wr_own_fd epoll; /* where a source registers its connections, too */
+    bool has_paths;         /* of Unix sockets */
+    bool is_accepting;      /* the epoll set reports connections */
+    bool has_lost;          /* descriptors, which the program has closed */
+};
 
-/* Opens it. Returns false with the outcome set. */
-bool wr_listener_open(struct listener *listener, const struct listener_options *options, weir_outcome *outcome);
+/* Parses the items of the option `listen`, which stay valid. Returns false after host->refuse. */
+bool wr_listeners_init(struct listeners *listeners, const weir_host *host, const weir_list *list,
+                       const struct listener_rules *rules);
 
-/* Removes the path of a Unix socket, if it is still its own. */
-void wr_listener_close(struct listener *listener);
+/* Makes the epoll set; opens all, and registers them in it. Both return false with the outcome set. */
+bool wr_listeners_begin(struct listeners *listeners, weir_outcome *outcome);
+bool wr_listeners_open(struct listeners *listeners, weir_outcome *outcome);
 
-/* Puts it into an epoll set, which then leads to the listener. Returns false with errno set. */
-bool wr_listener_register(struct listener *listener, int epoll_fd);
+/* Logs where the source listens. */
+void wr_listeners_log(const struct listeners *listeners);
 
-/* Whether the epoll set reports connections. */
-void wr_listener_report(struct listener *listener, int epoll_fd, bool reports);
+/* Closes all, and the epoll set. Removes the paths of Unix sockets that are still their own. */
+void wr_listeners_close(struct listeners *listeners);
 
-/* Whether the program has closed descriptors of listeners, all of which are registered, or the epoll set. Then
- * the outcome is set, and the epoll set must be neither used nor closed. */
-bool wr_listener_find_loss(const struct listener *listeners, size_t count, int epoll_fd, weir_outcome *outcome);
+/* [fork] Calls close(2) for all, and the epoll set. */
+void wr_listeners_abandon(const struct listeners *listeners);
+
+/* Sets whether the epoll set reports connections. It must not while there is no room for another one. */
+void wr_listeners_accept(struct listeners *listeners, bool accepts);
+
+/* Whether the program has closed descriptors of listeners, or the epoll set. Then the outcome is set, and the
+ * epoll set must not be used. */
+bool wr_listeners_find_loss(struct listeners *listeners, weir_outcome *outcome);
 
 /* Of all connections of a source. */
 struct accepting {
@@ -96,7 +109,7 @@ void wr_listener_note_full(const struct listener *listener, const weir_host *hos
 void wr_listener_format(const union listener_address *address, char *out, size_t room);
 
 /* Whether each path of a Unix socket still leads to it. Returns false with the outcome set. */
-bool wr_listener_check_places(const struct listener *listeners, size_t count, weir_outcome *outcome);
+bool wr_listeners_check_places(const struct listeners *listeners, weir_outcome *outcome);
 
 /* Closes a connection of the epoll set. It is removed first: while a child has a copy of the socket, such as
  * one between fork and exec, closing it alone leaves it in the set, which would report what is no longer there.

@@ -73,19 +73,14 @@ static const weir_option options_table[] = {
 
 struct source {
     const weir_host *host;
-    struct listener_options listening;
-    size_t listener_count;
-    struct listener *listeners;
+    struct listeners listeners;
     struct peers peers;
     struct tenants tenants;
     uid_t *uids;
     const char *group; /* NULL: none */
     char default_listen[FORWARD_PATH_ROOM + 5];
     bool is_default;
-    struct wr_own_fd epoll;
     int64_t checked_ms, ask_ms;
-    bool is_accepting; /* the epoll set reports connections */
-    bool has_lost;     /* descriptors, which the program has closed */
 };
 
 /* ---- Creating -------------------------------------------------------------------------------- */
@@ -96,7 +91,7 @@ static void destroy(void *self)
     wr_peers_fini(&source->peers);
     tenants_fini(&source->tenants);
     free(source->uids);
-    free(source->listeners);
+    free(source->listeners.all);
     free(source);
 }
 
@@ -118,14 +113,7 @@ static bool init_listeners(struct source *source, const struct forward_options *
         .advice = "a \"token_file\", or \"insecure\": true,",
     };
     source->is_default = !given->count;
-    source->listeners = calloc(list.count, sizeof *source->listeners);
-    if (!source->listeners)
-        return out_of_memory(source);
-    for (; source->listener_count < list.count; source->listener_count++)
-        if (!wr_listener_init(&source->listeners[source->listener_count], source->host,
-                              list.items[source->listener_count], &rules))
-            return false;
-    return true;
+    return wr_listeners_init(&source->listeners, source->host, &list, &rules);
 }
 
 static bool init_users(struct source *source, const weir_list *list)
@@ -158,9 +146,9 @@ static bool init(struct source *source, const struct forward_options *options)
         !init_users(source, &options->allow_uids) ||
         !tenants_init(&source->tenants, source->host, options->token_file, &none))
         return false;
-    source->listening = (struct listener_options){mode, SOCKET_GROUP_NONE, 0};
+    source->listeners.options = (struct listener_options){mode, SOCKET_GROUP_NONE, 0};
     if (options->group)
-        source->listening.mode |= S_IRGRP | S_IWGRP;
+        source->listeners.options.mode |= S_IRGRP | S_IWGRP;
     source->group = options->group;
     source->peers.group = SOCKET_GROUP_NONE;
     source->peers.host = source->host;
@@ -177,7 +165,6 @@ static void *create(const weir_host *host, const void *given)
     if (!source)
         return NULL;
     source->host = host;
-    source->epoll.fd = -1;
     wr_forward_default(source->default_listen);
     if (init(source, given))
         return source;
@@ -193,7 +180,7 @@ static void make_folder(const struct source *source)
     char folder[FORWARD_PATH_ROOM];
     if (!source->is_default)
         return;
-    snprintf(folder, sizeof folder, "%s", source->listeners[0].at.path);
+    snprintf(folder, sizeof folder, "%s", source->listeners.all[0].at.path);
     *strrchr(folder, '/') = '\0';
     mkdir(folder, 0755);
 }
@@ -203,7 +190,7 @@ static void find_group(struct source *source, weir_outcome *outcome)
 {
     char what[160];
     int error = source->group ? socket_group_find(source->group, &source->peers.group) : 0;
-    source->listening.group = source->peers.group;
+    source->listeners.options.group = source->peers.group;
     if (!error)
         return;
     snprintf(what, sizeof what, "allow_group \"%.100s\"%s", source->group,
@@ -211,57 +198,33 @@ static void find_group(struct source *source, weir_outcome *outcome)
     system_fail_by(outcome, what, error);
 }
 
-static bool open_listener(struct source *source, struct listener *listener, weir_outcome *outcome)
-{
-    if (!wr_listener_open(listener, &source->listening, outcome))
-        return false;
-    if (!wr_listener_register(listener, source->epoll.fd))
-        system_fail_by(outcome, "epoll_ctl", errno);
-    return outcome->code == WEIR_OUTCOME_OK;
-}
-
 static void close_source(void *self)
 {
     struct source *source = self;
     wr_peers_close(&source->peers);
-    for (size_t i = 0; i < source->listener_count; i++)
-        wr_listener_close(&source->listeners[i]);
-    if (!source->has_lost)
-        wr_own_fd_close(&source->epoll);
-    source->epoll.fd = -1;
+    wr_listeners_close(&source->listeners);
 }
 
 static void open_source(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
-    bool has_epoll = wr_own_fd_set(&source->epoll, system_above_stdio(epoll_create1(EPOLL_CLOEXEC)));
-    int problem = errno;
-    source->is_accepting = true;
-    source->has_lost = false;
     source->ask_ms = FIRST_ASK_MS;
+    wr_listeners_begin(&source->listeners, outcome);
     make_folder(source);
-    if (!has_epoll)
-        system_fail_by(outcome, "epoll_create1", problem);
     find_group(source, outcome);
-    wr_peers_open(&source->peers, source->epoll.fd);
+    wr_peers_open(&source->peers, source->listeners.epoll.fd);
     wr_peers_report_upstream(&source->peers);
-    for (size_t i = 0; outcome->code == WEIR_OUTCOME_OK && i < source->listener_count; i++)
-        open_listener(source, &source->listeners[i], outcome);
-    if (outcome->code != WEIR_OUTCOME_OK) {
+    if (outcome->code == WEIR_OUTCOME_OK && wr_listeners_open(&source->listeners, outcome))
+        wr_listeners_log(&source->listeners);
+    else
         close_source(source);
-        return;
-    }
-    for (size_t i = 0; i < source->listener_count; i++)
-        source->host->log(source->host, WEIR_LOG_INFO, "listens at %s", source->listeners[i].name);
 }
 
 static void abandon(void *self)
 {
     const struct source *source = self;
-    for (size_t i = 0; i < source->listener_count; i++)
-        wr_own_fd_abandon(&source->listeners[i].own);
     wr_peers_abandon(&source->peers);
-    wr_own_fd_abandon(&source->epoll);
+    wr_listeners_abandon(&source->listeners);
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */
@@ -270,7 +233,7 @@ static void abandon(void *self)
 static bool serve_all(struct source *source, weir_outcome *outcome)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
-    int count = epoll_wait(source->epoll.fd, events, EVENTS_AT_ONCE, 0);
+    int count = epoll_wait(source->listeners.epoll.fd, events, EVENTS_AT_ONCE, 0);
     int64_t now_ms = output_now_ms();
     if (count < 0 && errno != EINTR)
         return system_fail_by(outcome, "epoll_wait", errno);
@@ -282,15 +245,6 @@ static bool serve_all(struct source *source, weir_outcome *outcome)
         if (*(const enum ready_kind *)events[i].data.ptr == READY_CONNECTIONS)
             wr_peers_accept(&source->peers, events[i].data.ptr, now_ms);
     return true;
-}
-
-/* While there is no room for another connection, the epoll set must not report them. */
-static void follow_room(struct source *source)
-{
-    bool accepts = wr_peers_has_room(&source->peers);
-    for (size_t i = 0; accepts != source->is_accepting && i < source->listener_count; i++)
-        wr_listener_report(&source->listeners[i], source->epoll.fd, accepts);
-    source->is_accepting = accepts;
 }
 
 /* Looks for what no descriptor reports. Returns false with the outcome set. */
@@ -305,7 +259,7 @@ static bool check(struct source *source, weir_outcome *outcome)
     wr_peers_log_refusals(&source->peers, now_ms);
     wr_peers_show(&source->peers);
     wr_peers_report_upstream(&source->peers);
-    return wr_listener_check_places(source->listeners, source->listener_count, outcome);
+    return wr_listeners_check_places(&source->listeners, outcome);
 }
 
 static void acknowledge(struct source *source)
@@ -331,13 +285,11 @@ static void run(void *self, weir_outcome *outcome)
     struct source *source = self;
     unsigned woke = 0;
     while (!(woke & WEIR_WAIT_STOP)) {
-        struct pollfd fd = {source->epoll.fd, POLLIN, 0};
-        follow_room(source);
+        struct pollfd fd = {source->listeners.epoll.fd, POLLIN, 0};
+        wr_listeners_accept(&source->listeners, wr_peers_has_room(&source->peers));
         woke = source->peers.intake->wait(source->host, &fd, 1,
                                           source->peers.pending_count ? source->ask_ms : CHECK_MS);
-        source->has_lost =
-            wr_listener_find_loss(source->listeners, source->listener_count, source->epoll.fd, outcome);
-        if (source->has_lost)
+        if (wr_listeners_find_loss(&source->listeners, outcome))
             return;
         if (woke & WEIR_WAIT_ROOM)
             wr_peers_resume(&source->peers);

@@ -61,18 +61,12 @@ static const weir_default defaults[] = {
 
 struct source {
     const weir_host *host;
-    struct listener_options listening;
+    struct listeners listeners;
     size_t datagram_bytes;
-    size_t listener_count;
-    struct listener *listeners;
     struct feed feed;
     struct datagrams datagrams;
     struct connections connections;
-    struct wr_own_fd epoll;
     int64_t checked_ms; /* when `check` was called last */
-    bool is_accepting;  /* the epoll set reports connections */
-    bool has_lost;      /* descriptors, which the program has closed */
-    bool has_paths;     /* of Unix sockets */
 };
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -81,35 +75,22 @@ static void destroy(void *self)
 {
     struct source *source = self;
     wr_connections_fini(&source->connections);
-    free(source->listeners);
+    free(source->listeners.all);
     free(source);
 }
 
 static bool init_listeners(struct source *source, const struct statsd_options *options)
 {
-    const weir_list *list = &options->listen;
     const struct listener_rules rules = {
         .allowed = "udp://ADDRESS:PORT, tcp://ADDRESS:PORT, unix-dgram:/PATH",
         .kinds = WEIR_CONNECT_UDP | WEIR_CONNECT_TCP | WEIR_CONNECT_UNIX_DGRAM,
         .is_guarded = options->insecure,
         .advice = "\"insecure\": true",
     };
-    if (!list->count) {
-        source->host->refuse(source->host, "listen", "is empty; it must have at least one address");
-        return false;
-    }
-    source->listeners = calloc(list->count, sizeof *source->listeners);
-    if (!source->listeners) {
-        source->host->refuse(source->host, "", "out of memory");
-        return false;
-    }
-    for (; source->listener_count < list->count; source->listener_count++) {
-        struct listener *listener = &source->listeners[source->listener_count];
-        if (!wr_listener_init(listener, source->host, list->items[source->listener_count], &rules))
-            return false;
-        source->has_paths = source->has_paths || listener->at.path;
-    }
-    return true;
+    if (options->listen.count)
+        return wr_listeners_init(&source->listeners, source->host, &options->listen, &rules);
+    source->host->refuse(source->host, "listen", "is empty; it must have at least one address");
+    return false;
 }
 
 static void *create(const weir_host *host, const void *given)
@@ -122,9 +103,8 @@ static void *create(const weir_host *host, const void *given)
     if (!source)
         return NULL;
     source->host = host;
-    source->listening = (struct listener_options){mode, SOCKET_GROUP_NONE, (int)options->recv_buffer};
+    source->listeners.options = (struct listener_options){mode, SOCKET_GROUP_NONE, (int)options->recv_buffer};
     source->datagram_bytes = (size_t)options->datagram_bytes;
-    source->epoll.fd = -1;
     if (!init_listeners(source, options)) {
         destroy(source);
         return NULL;
@@ -143,68 +123,52 @@ static void *create(const weir_host *host, const void *given)
 static bool set_up(struct source *source, weir_outcome *outcome)
 {
     feed_init(&source->feed, source->host);
-    bool has_epoll = wr_own_fd_set(&source->epoll, system_above_stdio(epoll_create1(EPOLL_CLOEXEC)));
-    source->connections.epoll_fd = source->epoll.fd;
-    source->connections.accepting.is_short = false;
-    source->is_accepting = true;
-    source->has_lost = false;
-    if (!has_epoll)
-        system_fail_by(outcome, "epoll_create1", errno);
-    else if (!wr_datagrams_open(&source->datagrams, &source->feed, source->datagram_bytes))
-        system_fail_by(outcome, "buffers for datagrams", ENOMEM);
-    return outcome->code == WEIR_OUTCOME_OK;
-}
-
-static bool open_listener(struct source *source, struct listener *listener, weir_outcome *outcome)
-{
-    if (!wr_listener_open(listener, &source->listening, outcome))
+    if (!wr_listeners_begin(&source->listeners, outcome))
         return false;
-    if (listener->kind == READY_DATAGRAMS &&
-        !(listener->parsed = source->feed.parser->begin(source->host, listener->name, NULL)))
-        system_fail_by(outcome, listener->name, ENOMEM);
-    else if (!wr_listener_register(listener, source->epoll.fd))
-        system_fail_by(outcome, "epoll_ctl", errno);
-    return outcome->code == WEIR_OUTCOME_OK;
+    source->connections.epoll_fd = source->listeners.epoll.fd;
+    source->connections.accepting.is_short = false;
+    return wr_datagrams_open(&source->datagrams, &source->feed, source->datagram_bytes) ||
+           system_fail_by(outcome, "buffers for datagrams", ENOMEM);
 }
 
-static void close_listener(struct source *source, struct listener *listener)
+static bool begin_texts(struct source *source, weir_outcome *outcome)
 {
-    source->feed.parser->end(listener->parsed);
-    listener->parsed = NULL;
-    wr_listener_close(listener);
+    for (size_t i = 0; i < source->listeners.count; i++) {
+        struct listener *listener = &source->listeners.all[i];
+        if (listener->kind == READY_DATAGRAMS &&
+            !(listener->parsed = source->feed.parser->begin(source->host, listener->name, NULL)))
+            return system_fail_by(outcome, listener->name, ENOMEM);
+    }
+    return true;
 }
 
 static void close_source(void *self)
 {
     struct source *source = self;
     wr_connections_close(&source->connections);
-    for (size_t i = 0; i < source->listener_count; i++)
-        close_listener(source, &source->listeners[i]);
+    for (size_t i = 0; i < source->listeners.count; i++) {
+        source->feed.parser->end(source->listeners.all[i].parsed);
+        source->listeners.all[i].parsed = NULL;
+    }
     wr_datagrams_close(&source->datagrams);
-    if (!source->has_lost)
-        wr_own_fd_close(&source->epoll);
-    source->epoll.fd = -1;
+    wr_listeners_close(&source->listeners);
 }
 
 static void open_source(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
-    bool is_open = set_up(source, outcome);
-    for (size_t i = 0; is_open && i < source->listener_count; i++)
-        is_open = open_listener(source, &source->listeners[i], outcome);
-    if (!is_open)
+    if (set_up(source, outcome) && wr_listeners_open(&source->listeners, outcome) &&
+        begin_texts(source, outcome))
+        wr_listeners_log(&source->listeners);
+    else
         close_source(source);
-    for (size_t i = 0; is_open && i < source->listener_count; i++)
-        source->host->log(source->host, WEIR_LOG_INFO, "listens at %s", source->listeners[i].name);
 }
 
 static void abandon(void *self)
 {
     const struct source *source = self;
-    for (size_t i = 0; i < source->listener_count; i++)
-        wr_own_fd_abandon(&source->listeners[i].own);
     wr_connections_abandon(&source->connections);
-    wr_own_fd_abandon(&source->epoll);
+    wr_listeners_abandon(&source->listeners);
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -239,7 +203,7 @@ static bool read_ready(struct source *source, void *ready, weir_outcome *outcome
 static int read_all(struct source *source, weir_outcome *outcome)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
-    int count = epoll_wait(source->epoll.fd, events, EVENTS_AT_ONCE, 0);
+    int count = epoll_wait(source->listeners.epoll.fd, events, EVENTS_AT_ONCE, 0);
     if (count < 0) {
         if (errno == EINTR)
             return 0;
@@ -251,18 +215,6 @@ static int read_all(struct source *source, weir_outcome *outcome)
     return count;
 }
 
-/* While there is no room for another connection, the epoll set must not report them. */
-static void follow_room(struct source *source)
-{
-    bool accepts = wr_connections_has_room(&source->connections);
-    for (size_t i = 0; accepts != source->is_accepting && i < source->listener_count; i++) {
-        struct listener *listener = &source->listeners[i];
-        if (listener->kind == READY_CONNECTIONS)
-            wr_listener_report(listener, source->epoll.fd, accepts);
-    }
-    source->is_accepting = accepts;
-}
-
 /* Looks for what no descriptor reports. Returns false with the outcome set. */
 static bool check(struct source *source, weir_outcome *outcome)
 {
@@ -271,24 +223,24 @@ static bool check(struct source *source, weir_outcome *outcome)
         return true;
     source->checked_ms = now_ms;
     source->connections.accepting.is_short = false;
-    return wr_listener_check_places(source->listeners, source->listener_count, outcome);
+    return wr_listeners_check_places(&source->listeners, outcome);
 }
 
 /* How long to wait for a descriptor. */
 static int64_t find_timeout(struct source *source)
 {
     int64_t idle_ms = wr_connections_close_idle(&source->connections, output_now_ms());
-    bool checks = source->has_paths || source->connections.accepting.is_short;
+    bool checks = source->listeners.has_paths || source->connections.accepting.is_short;
     return checks && (idle_ms < 0 || idle_ms > CHECK_MS) ? CHECK_MS : idle_ms;
 }
 
 /* Waits for something to read, or for room. Returns WEIR_WAIT_*. */
 static unsigned wait_for_work(struct source *source)
 {
-    struct pollfd fd = {source->epoll.fd, POLLIN, 0};
+    struct pollfd fd = {source->listeners.epoll.fd, POLLIN, 0};
     int64_t timeout_ms = source->feed.held ? -1 : find_timeout(source);
     bool is_held = source->feed.held; /* closing what is idle may have read something */
-    follow_room(source);
+    wr_listeners_accept(&source->listeners, wr_connections_has_room(&source->connections));
     return source->feed.intake->wait(source->host, &fd, is_held ? 0 : 1, is_held ? -1 : timeout_ms);
 }
 
@@ -308,8 +260,8 @@ static void drain(struct source *source)
 
 static void report(struct source *source)
 {
-    for (size_t i = 0; i < source->listener_count; i++) {
-        struct listener *listener = &source->listeners[i];
+    for (size_t i = 0; i < source->listeners.count; i++) {
+        struct listener *listener = &source->listeners.all[i];
         if (listener->kind != READY_DATAGRAMS)
             continue;
         wr_datagrams_count_left(&source->datagrams, listener);
@@ -327,9 +279,7 @@ static void run(void *self, weir_outcome *outcome)
     unsigned woke = 0;
     while (!(woke & WEIR_WAIT_STOP)) {
         woke = wait_for_work(source);
-        source->has_lost =
-            wr_listener_find_loss(source->listeners, source->listener_count, source->epoll.fd, outcome);
-        if (source->has_lost)
+        if (wr_listeners_find_loss(&source->listeners, outcome))
             return;
         if (!go_on(source))
             continue;
