@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "../templates/series_template.h"
-
-enum { FIRST_ROOM = 256 };
+#include "text/array.h"
 
 /* ---- Topics ---------------------------------------------------------------------------------- */
 
@@ -36,48 +35,36 @@ static bool is_topic(const char *name, size_t length)
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-struct key_writer {
-    char *out; /* NULL: only the length is wanted */
-    size_t length;
-};
-
-static void put_byte(struct key_writer *writer, char byte)
-{
-    if (writer->out)
-        writer->out[writer->length] = byte;
-    writer->length++;
-}
-
-static void put_escaped(struct key_writer *writer, const char *text)
+static void put_escaped(struct wr_buffer *key, const char *text)
 {
     for (; *text; text++) {
         if (strchr("|=\\", *text))
-            put_byte(writer, '\\');
-        put_byte(writer, *text);
+            wr_buffer_put_char(key, '\\');
+        wr_buffer_put_char(key, *text);
     }
 }
 
-static void put_label(struct key_writer *writer, const weir_label *label)
+static void put_label(struct wr_buffer *key, const weir_label *label)
 {
-    put_byte(writer, '|');
-    put_escaped(writer, label->key);
-    put_byte(writer, '=');
-    put_escaped(writer, label->value);
+    wr_buffer_put_char(key, '|');
+    put_escaped(key, label->key);
+    wr_buffer_put_char(key, '=');
+    put_escaped(key, label->value);
 }
 
 /* group|name|key=value..., with the labels of the configuration among those of the series, sorted by key. */
-static void put_series(struct key_writer *writer, const weir_batch *batch, const weir_series *series)
+static void put_series(struct wr_buffer *key, const weir_batch *batch, const weir_series *series)
 {
     size_t own = 0, common = 0, common_count;
     const weir_label *labels = weir_batch_labels(batch, series, &common_count);
-    put_escaped(writer, series->group);
-    put_byte(writer, '|');
-    put_escaped(writer, series->name);
+    put_escaped(key, series->group);
+    wr_buffer_put_char(key, '|');
+    put_escaped(key, series->name);
     while (own < series->label_count || common < common_count) {
         int order = own == series->label_count ? 1
                     : common == common_count   ? -1
                                                : strcmp(series->labels[own].key, labels[common].key);
-        put_label(writer, order <= 0 ? &series->labels[own] : &labels[common]);
+        put_label(key, order <= 0 ? &series->labels[own] : &labels[common]);
         own += order <= 0;
         common += order >= 0;
     }
@@ -85,15 +72,11 @@ static void put_series(struct key_writer *writer, const weir_batch *batch, const
 
 static bool make_series_key(struct target *target, const weir_batch *batch, const weir_series *series)
 {
-    struct key_writer writer = {0};
-    put_series(&writer, batch, series);
-    target->key = malloc(writer.length);
-    if (!target->key)
-        return false;
-    writer = (struct key_writer){.out = target->key};
-    put_series(&writer, batch, series);
-    target->key_length = writer.length;
-    return true;
+    struct wr_buffer key = {0};
+    put_series(&key, batch, series);
+    target->key_length = key.length;
+    target->key = wr_buffer_take(&key);
+    return target->key;
 }
 
 /* Returns the expansion; NULL: out of memory. */
@@ -153,7 +136,7 @@ static bool make_target(struct target *target, const struct targets *targets, rd
     char topic[TARGETS_TOPIC_MAX + 1];
     size_t length =
         wr_series_template_expand(targets->rules.topic, &topic_rules, batch, series, topic, sizeof topic);
-    *target = (struct target){.series = series->id};
+    *target = (struct target){0};
     if (is_topic(topic, length) && !(target->topic = rd_kafka_topic_new(producer, topic, NULL)))
         return false;
     if (!make_key(target, &targets->rules, batch, series) ||
@@ -161,94 +144,56 @@ static bool make_target(struct target *target, const struct targets *targets, rd
         fini_target(target);
         return false;
     }
-    target->is_used = true;
+    target->is_made = true;
     return true;
 }
 
 void wr_targets_clear(struct targets *targets)
 {
     for (size_t i = 0; i < targets->room; i++)
-        if (targets->table[i].is_used)
-            fini_target(&targets->table[i]);
+        fini_target(&targets->table[i]);
     free(targets->table);
-    free(targets->labels);
-    const struct targets_rules rules = targets->rules;
-    memset(targets, 0, sizeof *targets);
-    targets->rules = rules;
+    wr_buffer_fini(&targets->labels);
+    *targets = (struct targets){.rules = targets->rules};
 }
 
 /* ---- The labels of the configuration --------------------------------------------------------- */
 
-static char *put_text(char *at, const char *text)
+/* Keys and values in turn, each with its NUL. */
+static void put_text(struct wr_buffer *labels, const char *text)
 {
-    size_t size = strlen(text) + 1;
-    memcpy(at, text, size);
-    return at + size;
-}
-
-/* Keys and values in turn, each with its NUL. Returns NULL if out of memory. */
-static char *join_labels(const weir_batch *batch, size_t *size)
-{
-    *size = 1;
-    for (size_t i = 0; i < batch->label_count; i++)
-        *size += strlen(batch->labels[i].key) + strlen(batch->labels[i].value) + 2;
-    char *text = calloc(1, *size), *at = text;
-    for (size_t i = 0; text && i < batch->label_count; i++)
-        at = put_text(put_text(at, batch->labels[i].key), batch->labels[i].value);
-    return text;
+    wr_buffer_put(labels, text, strlen(text) + 1);
 }
 
 bool wr_targets_begin(struct targets *targets, const weir_batch *batch)
 {
-    size_t size;
-    char *labels = join_labels(batch, &size);
-    if (!labels)
-        return false;
-    if (targets->labels && size == targets->labels_size && memcmp(labels, targets->labels, size) == 0) {
-        free(labels);
-        return true;
+    struct wr_buffer labels = {0};
+    for (size_t i = 0; i < batch->label_count; i++) {
+        put_text(&labels, batch->labels[i].key);
+        put_text(&labels, batch->labels[i].value);
+    }
+    const bool has_failed = labels.failed;
+    bool is_same = labels.length == targets->labels.length &&
+                   (!labels.length || memcmp(labels.data, targets->labels.data, labels.length) == 0);
+    if (is_same || has_failed) {
+        wr_buffer_fini(&labels);
+        return !has_failed;
     }
     wr_targets_clear(targets);
     targets->labels = labels;
-    targets->labels_size = size;
     return true;
 }
 
 /* ---- The table ------------------------------------------------------------------------------- */
 
-static struct target *find_place(struct target *table, size_t room, uint32_t series)
-{
-    size_t at = (series * UINT32_C(2654435761)) & (room - 1);
-    while (table[at].is_used && table[at].series != series)
-        at = (at + 1) & (room - 1);
-    return &table[at];
-}
-
-static bool grow(struct targets *targets)
-{
-    size_t room = targets->room ? targets->room * 2 : FIRST_ROOM;
-    struct target *table = calloc(room, sizeof *table);
-    if (!table)
-        return false;
-    for (size_t i = 0; i < targets->room; i++)
-        if (targets->table[i].is_used)
-            *find_place(table, room, targets->table[i].series) = targets->table[i];
-    free(targets->table);
-    targets->table = table;
-    targets->room = room;
-    return true;
-}
-
 const struct target *wr_targets_find(struct targets *targets, rd_kafka_t *producer, const weir_batch *batch,
                                      const weir_series *series)
 {
-    if (targets->count * 2 >= targets->room && !grow(targets))
+    struct target *table =
+        wr_array_reserve(targets->table, &targets->room, series->id + 1, sizeof *targets->table);
+    if (!table)
         return NULL;
-    struct target *target = find_place(targets->table, targets->room, series->id);
-    if (target->is_used)
-        return target;
-    if (!make_target(target, targets, producer, batch, series))
-        return NULL;
-    targets->count++;
-    return target;
+    targets->table = table;
+    struct target *target = &table[series->id];
+    return target->is_made || make_target(target, targets, producer, batch, series) ? target : NULL;
 }

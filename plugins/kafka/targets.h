@@ -9,13 +9,14 @@
 
 #include <weir/handler.h>
 
+#include "text/buffer.h"
+
 struct target {
     rd_kafka_topic_t *topic;     /* NULL: its name is not valid */
     rd_kafka_headers_t *headers; /* NULL: none */
     char *key;                   /* NULL: none */
     size_t key_length;
-    uint32_t series;
-    bool is_used;
+    bool is_made;
 };
 
 /* What all targets are made of. Borrowed. */
@@ -28,10 +29,9 @@ struct targets_rules {
 /* All zeros: empty. */
 struct targets {
     struct targets_rules rules;
-    struct target *table; /* open addressing by series */
-    size_t room, count;
-    char *labels; /* the labels of the configuration that the targets were made with */
-    size_t labels_size;
+    struct target *table; /* by series */
+    uint32_t room;
+    struct wr_buffer labels; /* of the configuration, that the targets were made with */
 };
 
 enum { TARGETS_TOPIC_MAX = 249 }; /* bytes of a topic's name */
