@@ -32,6 +32,11 @@ static inline int64_t output_to_ms(int64_t ns)
     return (ns + 999999) / 1000000;
 }
 
+static inline int64_t output_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Parses the option "mode": permissions in octal. Returns false after host->refuse if it is invalid. */
 static inline bool output_set_mode(const weir_host *host, const char *text, mode_t *mode)
 {

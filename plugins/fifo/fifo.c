@@ -162,10 +162,9 @@ static void report_failure(struct fifo *fifo, const struct pipe_result *result, 
     bool stopping = fifo->host->stopping(fifo->host);
     int64_t start_ms = stopping && fifo->absent_ms ? fifo->absent_ms : fifo->wait_start_ms;
     int64_t waited_ms = start_ms ? output_now_ms() - start_ms : 0;
-    wr_pipe_describe(&fifo->pipe, result, outcome->reason, sizeof outcome->reason);
+    wr_pipe_fail(&fifo->pipe, result, fifo->pipe.fd < 0 ? WEIR_OUTCOME_REOPEN : WEIR_OUTCOME_RETRY, outcome);
     name_wait(waited_ms, outcome);
     name_waiting_bytes(fifo, outcome);
-    outcome->code = fifo->pipe.fd < 0 ? WEIR_OUTCOME_REOPEN : WEIR_OUTCOME_RETRY;
     fifo->must_check = true;
     fail_waiting_calls(fifo, result->state, waited_ms, stopping, outcome);
 }
@@ -252,10 +251,8 @@ static void fifo_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
                  result.error ? "%.160s does not exist yet"
                               : "%.160s exists; not opened, since that may end its reader",
                  what);
-    if (!result.state)
-        return;
-    outcome->code = WEIR_OUTCOME_RETRY;
-    wr_pipe_describe(&pipe, &result, outcome->reason, sizeof outcome->reason);
+    else
+        wr_pipe_fail(&pipe, &result, WEIR_OUTCOME_RETRY, outcome);
 }
 
 /* An error is reported by the next emit. */

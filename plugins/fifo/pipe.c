@@ -42,8 +42,11 @@ static void describe(const char *path, const struct pipe_result *result, char *t
     }
 }
 
-void wr_pipe_describe(const struct pipe *pipe, const struct pipe_result *result, char *text, size_t room)
+void wr_pipe_fail(const struct pipe *pipe, const struct pipe_result *result, int code, weir_outcome *outcome)
 {
+    char *text = outcome->reason;
+    const size_t room = sizeof outcome->reason;
+    outcome->code = code;
     if (pipe->fd >= 0 || !pipe->paths[1]) {
         describe(pipe->path, result, text, room);
         return;

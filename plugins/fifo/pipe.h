@@ -67,8 +67,8 @@ static inline struct pipe_result wr_pipe_result(enum pipe_state state, int error
     return (struct pipe_result){.state = state, .error = error};
 }
 
-/* Writes a description of the result. If no pipe is open, it names each place. */
-void wr_pipe_describe(const struct pipe *pipe, const struct pipe_result *result, char *text, size_t room);
+/* Sets the code, and a description of the result as the reason. If no pipe is open, it names each place. */
+void wr_pipe_fail(const struct pipe *pipe, const struct pipe_result *result, int code, weir_outcome *outcome);
 
 /* Whether the descriptor is still that of the pipe. A program that closes all descriptors, as daemons do, may
  * have reused its number for another file, which must not be written to or closed. */

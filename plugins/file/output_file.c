@@ -24,9 +24,7 @@ void wr_output_file_init(struct output_file *output, const weir_host *host, cons
 /* The coarse clock, which the kernel uses for the modification times of files. */
 static time_t now_s(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    return now.tv_sec;
+    return system_clock_ns(CLOCK_REALTIME_COARSE) / 1000000000;
 }
 
 /* Expands the path for a time; *changed: it is not the path of the open file. Returns 0 or errno. */

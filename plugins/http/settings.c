@@ -215,14 +215,12 @@ static bool check_headers(const weir_host *host, const struct settings_options *
 
 static bool add_header(struct settings *settings, const char *name, const char *value)
 {
-    size_t size = strlen(name) + strlen(value) + 4;
-    char *line = malloc(size);
-    if (!line)
-        return false;
+    char *line;
     /* libcurl's syntax: "Name;" sends a header without a value, "Expect:" suppresses libcurl's own header */
-    snprintf(line, size, *value || is_header(name, "Expect") ? "%s: %s" : "%s;%s", name, value);
+    if (asprintf(&line, *value || is_header(name, "Expect") ? "%s: %s" : "%s;%s", name, value) < 0)
+        return false;
     struct curl_slist *headers = curl_slist_append(settings->client.headers, line);
-    explicit_bzero(line, size);
+    explicit_bzero(line, strlen(line));
     free(line);
     if (headers)
         settings->client.headers = headers;
@@ -231,12 +229,9 @@ static bool add_header(struct settings *settings, const char *name, const char *
 
 static bool add_token(struct settings *settings, const char *token)
 {
-    static const char scheme[] = "Bearer ";
-    char *value = malloc(sizeof scheme + strlen(token));
-    if (!value)
+    char *value;
+    if (asprintf(&value, "Bearer %s", token) < 0)
         return false;
-    strcpy(value, scheme);
-    strcat(value, token);
     bool added = add_header(settings, "Authorization", value);
     explicit_bzero(value, strlen(value));
     free(value);
@@ -306,13 +301,12 @@ static char *encode_base64(const char *text, size_t length)
 /* Adds a password, and the credentials as HTTP basic authentication sends them. */
 static bool add_credentials(struct settings *settings, const char *user, const char *password)
 {
-    size_t room = (user ? strlen(user) : 0) + (password ? strlen(password) : 0) + 2;
-    char *both = malloc(room);
-    if (!both)
+    char *both;
+    int length = asprintf(&both, "%s:%s", user ? user : "", password ? password : "");
+    if (length < 0)
         return false;
-    int length = snprintf(both, room, "%s:%s", user ? user : "", password ? password : "");
     bool added = add_secret(settings, password) && add_text(settings, encode_base64(both, (size_t)length));
-    explicit_bzero(both, room);
+    explicit_bzero(both, (size_t)length);
     free(both);
     return added;
 }

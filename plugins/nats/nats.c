@@ -12,7 +12,7 @@
 #include <weir/handler.h>
 #include <weir/weir.h>
 
-#include "../system.h"
+#include "../output.h"
 #include "nats_link.h"
 #include "nats_reply.h"
 #include "nats_settings.h"
@@ -53,11 +53,6 @@ struct delivery {
 
 /* ---- Creating -------------------------------------------------------------------------------- */
 
-static int64_t to_ms(int64_t ns)
-{
-    return (ns + 999999) / 1000000;
-}
-
 static void declare_timeout(const struct nats *nats)
 {
     const weir_try_timeout *timeout = nats->host->service(nats->host, WEIR_SERVICE_TRY_TIMEOUT);
@@ -71,8 +66,8 @@ static bool init(struct nats *nats, const weir_host *host, const struct nats_opt
     nats->host = host;
     nats->options = options;
     nats->encoder = host->service(host, WEIR_SERVICE_ENCODER);
-    nats->connect_timeout_ms = to_ms(options->connect_timeout_ns);
-    nats->ack_timeout_ms = to_ms(options->ack_timeout_ns);
+    nats->connect_timeout_ms = output_to_ms(options->connect_timeout_ns);
+    nats->ack_timeout_ms = output_to_ms(options->ack_timeout_ns);
     nats->resume_at = (uint32_t)options->max_pending - (uint32_t)options->max_pending / 4;
     if (!wr_nats_settings_check(host, options) || !wr_nats_link_init(&nats->link, host, options))
         return false;
@@ -105,22 +100,17 @@ static void nats_destroy(void *self)
 
 /* ---- Connecting ------------------------------------------------------------------------------ */
 
-static int64_t min_ms(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* The option's timeout, or the time left until a stop if that is shorter. */
 static int64_t limit_timeout(const struct nats *nats, int64_t timeout_ms)
 {
     const weir_blocking_call *blocking = nats->host->service(nats->host, WEIR_SERVICE_BLOCKING_CALL);
     int64_t left_ms = blocking ? blocking->remaining_ms(nats->host) : -1;
-    return left_ms >= 0 ? min_ms(left_ms, timeout_ms) : timeout_ms;
+    return left_ms >= 0 ? output_least(left_ms, timeout_ms) : timeout_ms;
 }
 
 static bool open_within(struct nats *nats, int64_t timeout_ms, bool may_create, weir_outcome *outcome)
 {
-    timeout_ms = limit_timeout(nats, min_ms(timeout_ms, nats->connect_timeout_ms));
+    timeout_ms = limit_timeout(nats, output_least(timeout_ms, nats->connect_timeout_ms));
     if (!wr_nats_link_open(&nats->link, timeout_ms, outcome))
         return false;
     if (!nats->options->stream || wr_nats_stream_ensure(&nats->link, may_create, timeout_ms, outcome))
@@ -429,7 +419,7 @@ static void deliver(struct delivery *delivery)
         read_replies(delivery);
         if (is_done(delivery, progress_at_ms, now_ms))
             break;
-        int64_t until_ms = delivery->outcome->done ? min_ms(progress_at_ms, silent_at_ms) : silent_at_ms;
+        int64_t until_ms = delivery->outcome->done ? output_least(progress_at_ms, silent_at_ms) : silent_at_ms;
         fail_if_lost(delivery, wr_nats_link_wait(&nats->link, until_ms - now_ms));
         now_ms = clock->now_ms(nats->host);
         if (delivery->progress != progress)

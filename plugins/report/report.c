@@ -73,9 +73,7 @@ struct report {
 
 static double now_s(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    return (double)system_clock_ns(CLOCK_REALTIME) / 1e9;
 }
 
 /* ---- Creating -------------------------------------------------------------------------------- */

@@ -123,11 +123,6 @@ static void lose_connection(struct byte_stream *stream)
 
 /* ---- Sending --------------------------------------------------------------------------------- */
 
-static int64_t min_ms(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* When to stop waiting for a peer that takes nothing. */
 static int64_t wait_end_ms(const struct byte_stream *stream, bool partial)
 {
@@ -160,7 +155,7 @@ static enum connection_state send_first(struct byte_stream *stream, int64_t unti
         if (stream->torn)
             stream->loose += sent;
         if (state == CONNECTION_BUSY)
-            state = wr_connection_wait(stream->connection, min_ms(until_ms, wait_end_ms(stream, false)));
+            state = wr_connection_wait(stream->connection, output_least(until_ms, wait_end_ms(stream, false)));
     }
     return state;
 }
@@ -365,7 +360,7 @@ void wr_byte_stream_flush(struct byte_stream *stream, int64_t timeout_ms, weir_o
     const int64_t until_ms = timeout_ms < 0 ? INT64_MAX : output_now_ms() + timeout_ms;
     enum connection_state state = CONNECTION_READY;
     for (int tries = 0; tries < 2 && wr_byte_stream_is_unsettled(stream); tries++) {
-        int64_t left_ms = min_ms(connection->connect_timeout_ms, until_ms - output_now_ms());
+        int64_t left_ms = output_least(connection->connect_timeout_ms, until_ms - output_now_ms());
         if (!wr_connection_is_open(connection))
             lose_connection(stream);
         if (connection->fd < 0 && !wr_connection_open(connection, left_ms, outcome)) {

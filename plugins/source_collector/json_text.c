@@ -1,5 +1,6 @@
 #include "json_text.h"
 
+#include <json-c/json.h>
 #include <math.h>
 
 #include "../store/chunk.h"
@@ -68,4 +69,10 @@ void json_text_put_string(struct wr_buffer *out, const char *text)
         wr_escape_json(out, text);
     else
         wr_buffer_put_text(out, "null");
+}
+
+const char *json_text_of(struct json_object *object, const char *key)
+{
+    const char *text = json_object_get_string(json_object_object_get(object, key));
+    return text ? text : "";
 }

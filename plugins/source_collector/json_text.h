@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 struct chunk_point;
+struct json_object;
 struct wr_buffer;
 
 /* Appends ,"name": */
@@ -22,6 +23,9 @@ void json_text_put_time(struct wr_buffer *out, int64_t time_ns);
 
 /* A string; NULL: null. */
 void json_text_put_string(struct wr_buffer *out, const char *text);
+
+/* A text of an object; "": there is none. */
+const char *json_text_of(struct json_object *object, const char *key);
 
 /* Microseconds, rounded down. */
 int64_t json_text_us(int64_t time_ns);

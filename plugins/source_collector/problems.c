@@ -7,15 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json_text.h"
 #include "text/array.h"
 
 /* ---- Reading --------------------------------------------------------------------------------- */
-
-static const char *text_of(struct json_object *object, const char *key)
-{
-    const char *text = json_object_get_string(json_object_object_get(object, key));
-    return text ? text : "";
-}
 
 static uint64_t count_of(struct json_object *object, const char *key)
 {
@@ -92,10 +87,10 @@ static void set_where(char out[300], const char *kind, const char *name)
 
 static void add_failure(struct problems *problems, struct json_object *handler, const char *where)
 {
-    const char *reason = text_of(handler, "last_error");
+    const char *reason = json_text_of(handler, "last_error");
     if (is_set(handler, "ended"))
         problems_add(problems, PROBLEM_ENDED, 0, where, "it has ended (%s) and drops all values: %.250s",
-                     text_of(handler, "ended_why"), reason);
+                     json_text_of(handler, "ended_why"), reason);
     else if (is_set(handler, "failing"))
         problems_add(problems, PROBLEM_FAILS, 0, where, "it has failed for %.0f s: %.250s",
                      json_object_get_double(json_object_object_get(handler, "failing_s")), reason);
@@ -110,13 +105,14 @@ const char *problems_of_handler(struct problems *problems, struct json_object *h
     size_t before = problems->count;
     struct json_object *dropped = json_object_object_get(handler, "dropped");
     uint64_t lost = sum_of(dropped);
-    set_where(where, "handler", text_of(handler, "name"));
+    set_where(where, "handler", json_text_of(handler, "name"));
     add_failure(problems, handler, where);
     if (lost) {
         list_reasons(reasons, sizeof reasons, dropped);
         problems_add(problems, PROBLEM_LOST, lost, where, "%" PRIu64 " value%s dropped (%s)%s%.150s", lost,
                      lost == 1 ? " was" : "s were", reasons,
-                     *text_of(handler, "last_error") ? "; last error: " : "", text_of(handler, "last_error"));
+                     *json_text_of(handler, "last_error") ? "; last error: " : "",
+                     json_text_of(handler, "last_error"));
     }
     if (is_set(handler, "full") && !is_set(handler, "stalled"))
         problems_add(problems, PROBLEM_HINT, 0, where, "its queue is full: who adds values waits");
@@ -129,10 +125,10 @@ const char *problems_of_source(struct problems *problems, struct json_object *so
 {
     char where[300];
     size_t before = problems->count;
-    const char *state = text_of(source, "state"), *reason = text_of(source, "last_error");
+    const char *state = json_text_of(source, "state"), *reason = json_text_of(source, "last_error");
     uint64_t lost = count_of(source, "lost"), refused = count_of(source, "refused"),
              bad_lines = count_of(source, "bad_lines");
-    set_where(where, "source", text_of(source, "name"));
+    set_where(where, "source", json_text_of(source, "name"));
     if (strcmp(state, "failed") == 0)
         problems_add(problems, PROBLEM_ENDED, 0, where, "it has failed and does not try again: %.250s", reason);
     else if (strcmp(state, "waiting") == 0)
@@ -158,8 +154,8 @@ const char *problems_of_sender(struct problems *problems, struct json_object *se
     size_t before = problems->count;
     uint64_t lost = count_of(sender, "lost"), missing = count_of(sender, "missing"),
              waiting = count_of(sender, "waiting");
-    bool is_gone = strcmp(text_of(sender, "state"), "vanished") == 0;
-    set_where(where, "sender", text_of(sender, "name"));
+    bool is_gone = strcmp(json_text_of(sender, "state"), "vanished") == 0;
+    set_where(where, "sender", json_text_of(sender, "name"));
     if (lost)
         problems_add(problems, PROBLEM_LOST, lost, where, "%" PRIu64 " value%s lost there%s", lost,
                      lost == 1 ? " was" : "s were", is_gone ? ", at least" : "");

@@ -8,6 +8,7 @@
 
 #include "../store/store_file.h"
 #include "../system.h"
+#include "json_text.h"
 #include "status.h"
 
 enum {
@@ -17,12 +18,6 @@ enum {
 };
 
 /* ---- Who is there ---------------------------------------------------------------------------- */
-
-static const char *text_of(struct json_object *object, const char *key)
-{
-    const char *text = json_object_get_string(json_object_object_get(object, key));
-    return text ? text : "";
-}
 
 static size_t length_of(struct json_object *array)
 {
@@ -36,9 +31,10 @@ static void put_senders(struct json_object *set, struct json_object *source, con
     struct json_object *senders = json_object_object_get(source, "senders");
     for (size_t i = 0; i < length_of(senders); i++) {
         struct json_object *sender = json_object_array_get_idx(senders, i);
-        if (strcmp(text_of(sender, "state"), state) != 0)
+        if (strcmp(json_text_of(sender, "state"), state) != 0)
             continue;
-        snprintf(text, sizeof text, "%.200s (source %.200s)", text_of(sender, "name"), text_of(source, "name"));
+        snprintf(text, sizeof text, "%.200s (source %.200s)", json_text_of(sender, "name"),
+                 json_text_of(source, "name"));
         json_object_object_add(set, text, json_object_new_boolean(true));
     }
 }

@@ -77,12 +77,6 @@ static void *create(const weir_host *host, const void *given)
     return source;
 }
 
-static void fail(weir_outcome *outcome, const struct source *source, const struct pipe_result *result)
-{
-    outcome->code = WEIR_OUTCOME_REOPEN;
-    wr_pipe_describe(&source->pipe, result, outcome->reason, sizeof outcome->reason);
-}
-
 /* Returns the descriptor; -1: *result is set. */
 static int open_pipe(struct source *source, struct stat *status, struct pipe_result *result)
 {
@@ -120,7 +114,7 @@ static void open_source(void *self, weir_outcome *outcome)
     struct source *source = self;
     struct pipe_result result;
     if (!renew(source, &result))
-        fail(outcome, source, &result);
+        wr_pipe_fail(&source->pipe, &result, WEIR_OUTCOME_REOPEN, outcome);
     else if (!pump_init(&source->pump, source->host, "")) {
         wr_pipe_close(&source->pipe);
         system_fail(outcome, WEIR_OUTCOME_REOPEN, "out of memory");
@@ -176,7 +170,7 @@ static bool begin_anew(struct source *source, weir_outcome *outcome)
     pump_finish(&source->pump, false);
     if (renew(source, &result))
         return true;
-    fail(outcome, source, &result);
+    wr_pipe_fail(&source->pipe, &result, WEIR_OUTCOME_REOPEN, outcome);
     return false;
 }
 

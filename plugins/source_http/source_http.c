@@ -604,17 +604,13 @@ static void abandon(void *self)
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-static int64_t least(int64_t a_ms, int64_t b_ms)
-{
-    return a_ms < b_ms ? a_ms : b_ms;
-}
-
 static int64_t find_timeout(struct source *source, bool is_busy)
 {
     int64_t timeout_ms = is_busy || source->has_resumed ? 0 : source->first_ack ? ACK_STEP_MS : CHECK_MS;
     if (source->first && source->first->is_held)
-        timeout_ms = least(timeout_ms, source->first->since_ms +
-                                           output_to_ms(source->options->full_timeout_ns) - output_now_ms());
+        timeout_ms =
+            output_least(timeout_ms, source->first->since_ms + output_to_ms(source->options->full_timeout_ns) -
+                                         output_now_ms());
     return timeout_ms < 0 ? 0 : timeout_ms;
 }
 
