@@ -39,15 +39,13 @@ void vet_check_prepare(const struct vet_subject *subject)
 {
     struct vet_probe probe;
     struct vet_state before, after;
-    char text[400];
     if (!vet_subject_type(subject)->is.prepare)
         vet_pass("it has none");
     vet_state_take(&before);
     int descriptors = vet_descriptors_count(), threads = vet_descriptors_threads(INT_MAX);
     vet_probe_make(&probe, subject, NULL);
     vet_state_take(&after);
-    if (vet_descriptors_count() > descriptors)
-        vet_fail("prepare leaves descriptors open: %s", vet_descriptors_show(0, text, sizeof text));
+    vet_descriptors_check(descriptors, 0, "prepare leaves descriptors open");
     if (vet_descriptors_threads(threads) > threads)
         vet_fail("prepare starts threads, which a forked child would not have");
     check_state(&before, &after, "prepare");
@@ -68,15 +66,12 @@ static void check_side_effects(const struct vet_subject *subject)
 {
     struct vet_probe probe;
     struct vet_state before, after;
-    char text[400];
     vet_probe_make(&probe, subject, NULL);
     vet_state_take(&before);
     int descriptors = vet_descriptors_count(), threads = vet_descriptors_threads(INT_MAX);
     vet_probe_finish_create(&probe);
     vet_state_take(&after);
-    if (vet_descriptors_count() > descriptors)
-        vet_fail("create opens descriptors; only open may do this: %s",
-                 vet_descriptors_show(0, text, sizeof text));
+    vet_descriptors_check(descriptors, 0, "create opens descriptors; only open may do this");
     if (vet_descriptors_threads(threads) > threads)
         vet_fail("create starts threads; only open may do this");
     check_state(&before, &after, "create");
@@ -112,11 +107,9 @@ static void abandon(void *ctx)
  * process. */
 static void check_abandon(struct vet_probe *probe, int descriptors)
 {
-    char text[400], shown[400];
-    int left = vet_descriptors_count();
-    if (!probe->type->abandon && left > descriptors)
-        vet_fail("it has descriptors, but no abandon: a forked child keeps them: %s",
-                 vet_descriptors_show(0, text, sizeof text));
+    char text[400];
+    if (!probe->type->abandon)
+        vet_descriptors_check(descriptors, 0, "it has descriptors, but no abandon: a forked child keeps them");
     if (!probe->type->abandon)
         vet_pass("it has none, and no descriptors either");
     bool watched = vet_watch(VET_WATCH_ALL_BUT_CLOSE, abandon, probe, text, sizeof text);
@@ -126,8 +119,7 @@ static void check_abandon(struct vet_probe *probe, int descriptors)
             "may have held any lock",
             text);
     abandon(probe);
-    if (vet_descriptors_count() > descriptors)
-        vet_fail("abandon leaves descriptors open: %s", vet_descriptors_show(0, shown, sizeof shown));
+    vet_descriptors_check(descriptors, 0, "abandon leaves descriptors open");
     if (!watched)
         vet_pass("it closes the descriptors that open has opened; whether it does more is unknown: %s", text);
     vet_pass("it closes the descriptors that open has opened, and makes no other system call");

@@ -236,7 +236,6 @@ static int64_t time_probe(vet_probe_call *call, void *ctx, int64_t timeout_ms)
 
 void vet_check_probe_within(vet_probe_call *call, void *ctx, int64_t timeout_ms)
 {
-    char shown[500];
     int descriptors = vet_descriptors_count();
     int64_t elapsed_ms = time_probe(call, ctx, timeout_ms);
     for (int i = 1; i < TRIES && is_late(timeout_ms, elapsed_ms); i++)
@@ -244,8 +243,7 @@ void vet_check_probe_within(vet_probe_call *call, void *ctx, int64_t timeout_ms)
     if (is_late(timeout_ms, elapsed_ms))
         vet_fail("probe with a timeout of %lld ms returns after %lld ms", (long long)timeout_ms,
                  (long long)elapsed_ms);
-    if (vet_descriptors_count() > descriptors)
-        vet_fail("probe leaves a descriptor open: %s", vet_descriptors_show(3, shown, sizeof shown));
+    vet_descriptors_check(descriptors, 3, "probe leaves a descriptor open");
 }
 
 static void probe_once(void *ctx, int64_t timeout_ms)

@@ -51,30 +51,24 @@ static void live_long(struct vet_probe *probe)
 static void check_lives(const struct vet_subject *subject, void (*live)(struct vet_probe *probe), int lives,
                         const char *what)
 {
-    char shown[500];
     int before = vet_descriptors_count();
     for (int i = 0; i < lives; i++)
         vet_probe_run(subject, live);
-    int left = vet_descriptors_count() - before;
-    if (left > 0)
-        vet_fail("%d descriptors stay open after %d life cycles%s: %s", left, lives, what,
-                 vet_descriptors_show(3, shown, sizeof shown));
+    vet_descriptors_check_left(before, "%d life cycles%s", lives, what);
 }
 
 /* A handler whose destination is not available is opened again and again. */
 static void fail_to_open(struct vet_probe *probe)
 {
     enum { ATTEMPTS = 5 };
-    char shown[500];
-    int failed = 0, before = 0, left;
+    int failed = 0, before = 0;
     while (failed < ATTEMPTS && !vet_probe_open(probe))
         if (failed++ == 0)
             before = vet_descriptors_count(); /* libraries may open descriptors on first use and keep them */
     if (probe->open)
         vet_probe_close(probe);
-    else if ((left = vet_descriptors_count() - before) > 0)
-        vet_fail("%d descriptors stay open after %d calls of open that failed: %s", left, failed - 1,
-                 vet_descriptors_show(3, shown, sizeof shown));
+    else
+        vet_descriptors_check_left(before, "%d calls of open that failed", failed - 1);
 }
 
 void vet_check_descriptors(const struct vet_subject *subject)
@@ -283,20 +277,15 @@ static bool fails_apart(const struct vet_subject *subject, int order)
 
 static void check_apart(const struct vet_subject *subject)
 {
-    char shown[500];
     bool fails = fails_apart(subject, 0), fails_reversed = fails_apart(subject, 1);
     int before = vet_descriptors_count();
     fails = (fails_apart(subject, 0) && fails) || (fails_apart(subject, 1) && fails_reversed);
-    int left = vet_descriptors_count() - before;
     if (fails)
         vet_fail(
             "emit of a handler fails once another handler of the type was closed and destroyed: state that "
             "belongs to each handler is static");
-    if (left > 0)
-        vet_fail(
-            "%d descriptors stay open after two handlers that were open at the same time: state that belongs "
-            "to each handler is static: %s",
-            left, vet_descriptors_show(3, shown, sizeof shown));
+    vet_descriptors_check_left(
+        before, "two handlers that were open at the same time: state that belongs to each handler is static");
 }
 
 void vet_check_instances(const struct vet_subject *subject)

@@ -94,9 +94,7 @@ static void check_side_effects(const struct vet_subject *subject)
     int descriptors = vet_descriptors_count(), threads = vet_descriptors_threads(INT_MAX);
     vet_specimen_finish_create(&specimen);
     vet_state_take(&after);
-    if (vet_descriptors_count() > descriptors)
-        vet_fail("create opens descriptors; only open may do this: %s",
-                 vet_descriptors_show(0, text, sizeof text));
+    vet_descriptors_check(descriptors, 0, "create opens descriptors; only open may do this");
     if (vet_descriptors_threads(threads) > threads)
         vet_fail("create starts threads; only open may do this");
     if (vet_state_differs(&before, &after, text, sizeof text))
@@ -133,18 +131,16 @@ static void abandon(void *ctx)
 /* In a child that is forked while the source runs, as a program would be. */
 static void check_left(struct vet_specimen *specimen, int descriptors)
 {
-    char shown[400];
     int status = 0;
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
         if (specimen->type->abandon)
             abandon(specimen);
-        if (vet_descriptors_count() > descriptors && specimen->type->abandon)
-            vet_fail("abandon leaves descriptors open: %s", vet_descriptors_show(3, shown, sizeof shown));
-        if (vet_descriptors_count() > descriptors)
-            vet_fail("it has descriptors, but no abandon: a forked child keeps them: %s",
-                     vet_descriptors_show(3, shown, sizeof shown));
+        vet_descriptors_check(descriptors, 3,
+                              specimen->type->abandon
+                                  ? "abandon leaves descriptors open"
+                                  : "it has descriptors, but no abandon: a forked child keeps them");
         _exit(0);
     }
     if (child < 0 || waitpid(child, &status, 0) != child)

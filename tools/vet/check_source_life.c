@@ -325,17 +325,14 @@ static void live_with(const struct vet_subject *subject, void (*before)(void),
 static void fail_to_open(struct vet_specimen *specimen)
 {
     enum { ATTEMPTS = 5 };
-    char shown[500];
     int failed = 0, before = 0;
     while (failed < ATTEMPTS && !vet_specimen_open(specimen))
         if (failed++ == 0)
             before = vet_descriptors_count(); /* libraries may open descriptors on first use and keep them */
-    int left = vet_descriptors_count() - before;
     if (atomic_load(&specimen->is_open))
         vet_specimen_close(specimen);
-    else if (left > 0)
-        vet_fail("%d descriptors stay open after %d calls of open that failed: %s", left, failed - 1,
-                 vet_descriptors_show(3, shown, sizeof shown));
+    else
+        vet_descriptors_check_left(before, "%d calls of open that failed", failed - 1);
 }
 
 static void run_script(const struct vet_subject *subject, void (*script)(struct vet_specimen *))
@@ -349,17 +346,13 @@ static void run_script(const struct vet_subject *subject, void (*script)(struct 
 void vet_check_source_descriptors(const struct vet_subject *subject)
 {
     enum { LIVES = 5 };
-    char shown[500];
     run_script(subject, fail_to_open);
     vet_specimen_whole(subject); /* libraries may open descriptors on first use and keep them */
     live_with(subject, NULL, vet_descriptors_check_inherited);
     int before = vet_descriptors_count();
     for (int i = 0; i < LIVES; i++)
         vet_specimen_whole(subject);
-    int left = vet_descriptors_count() - before;
-    if (left > 0)
-        vet_fail("%d descriptors stay open after %d life cycles: %s", left, LIVES,
-                 vet_descriptors_show(3, shown, sizeof shown));
+    vet_descriptors_check_left(before, "%d life cycles", LIVES);
     live_with(subject, vet_descriptors_guard, vet_descriptors_check_guards);
     vet_pass("none stays open; child programs inherit none; none of the program is closed or written to");
 }

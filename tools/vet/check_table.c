@@ -86,8 +86,7 @@ static void check_load(const struct vet_subject *subject)
         vet_see("responsibilities-and-threads");
         vet_fail("loading it %s%s", *text ? "changes " : "writes to standard output or error", text);
     }
-    if (vet_descriptors_count() > descriptors)
-        vet_fail("loading it opens descriptors: %s", vet_descriptors_show(0, text, sizeof text));
+    vet_descriptors_check(descriptors, 0, "loading it opens descriptors");
     if (vet_descriptors_threads(threads) > threads)
         vet_fail("loading it starts threads");
     vet_pass("%u %s type%s, made for ABI %u", vet_page->type_count, subject->is_source ? "source" : "handler",

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,29 +61,41 @@ int vet_descriptors_count(void)
 
 struct listing {
     int first;
-    char *text;
-    size_t size, used;
+    char text[500];
+    size_t used;
 };
 
 static void show_one(int fd, void *ctx)
 {
     struct listing *listing = ctx;
     char path[40], target[200];
-    if (fd < listing->first || listing->used >= listing->size)
+    if (fd < listing->first || listing->used >= sizeof listing->text)
         return;
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     ssize_t length = readlink(path, target, sizeof target - 1);
     target[length > 0 ? length : 0] = '\0';
-    listing->used += (size_t)snprintf(listing->text + listing->used, listing->size - listing->used, "%s%d %s",
-                                      listing->used ? ", " : "", fd, target);
+    listing->used += (size_t)snprintf(listing->text + listing->used, sizeof listing->text - listing->used,
+                                      "%s%d %s", listing->used ? ", " : "", fd, target);
 }
 
-const char *vet_descriptors_show(int first, char *text, size_t size)
+void vet_descriptors_check(int before, int first, const char *text)
 {
-    struct listing listing = {first, text, size, 0};
-    *text = '\0';
+    struct listing listing = {.first = first};
+    if (vet_descriptors_count() <= before)
+        return;
     walk(show_one, &listing);
-    return text;
+    vet_fail("%s: %s", text, listing.text);
+}
+
+void vet_descriptors_check_left(int before, const char *format, ...)
+{
+    char after[200], text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(after, sizeof after, format, arguments);
+    va_end(arguments);
+    snprintf(text, sizeof text, "%d descriptors stay open after %s", vet_descriptors_count() - before, after);
+    vet_descriptors_check(before, 3, text);
 }
 
 static bool noted[MAX_COUNT];

@@ -3,14 +3,15 @@
 #ifndef WEIR_TOOLS_VET_DESCRIPTORS_H
 #define WEIR_TOOLS_VET_DESCRIPTORS_H
 
-#include <stddef.h>
-
 /* Returns the number of open descriptors, without guards. */
 int vet_descriptors_count(void);
 
-/* Writes the open descriptors from `first` on, without guards, with their targets: "7 socket:[123], 8 /tmp/x".
- * Returns text. */
-const char *vet_descriptors_show(int first, char *text, size_t size);
+/* Fails the check if more are open than before, with a text, and those from `first` on with their targets:
+ * "7 socket:[123], 8 /tmp/x". */
+void vet_descriptors_check(int before, int first, const char *text);
+
+/* The same with "2 descriptors stay open after", and what the format says. */
+void vet_descriptors_check_left(int before, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Remembers the open descriptors as the program's own. */
 void vet_descriptors_note(void);
