@@ -123,10 +123,8 @@ bool database_check(const struct database *database, const char *path, weir_outc
         return system_fail(outcome, WEIR_OUTCOME_FAILED, "%.120s: %s", path, lost);
     if (database_is_in_place(database, path))
         return true;
-    outcome->code = WEIR_OUTCOME_REOPEN;
     outcome->retry_after_ms = 1;
-    snprintf(outcome->reason, sizeof outcome->reason, "%.200s was moved or deleted", path);
-    return false;
+    return system_fail(outcome, WEIR_OUTCOME_REOPEN, "%.200s was moved or deleted", path);
 }
 
 /* ---- Outcomes -------------------------------------------------------------------------------- */

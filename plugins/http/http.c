@@ -82,9 +82,8 @@ static void http_destroy(void *self)
 static void http_open(void *self, weir_outcome *outcome)
 {
     struct http *http = self;
-    if (wr_client_open(&http->client, &http->settings.client))
-        return;
-    system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory or file descriptors");
+    if (!wr_client_open(&http->client, &http->settings.client))
+        system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory or file descriptors");
 }
 
 /* Without sending a request, only the connection can be tested. */

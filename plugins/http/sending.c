@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "../system.h"
 #include "http.h"
 
 enum { BODY_MAX = 8 * 1024 * 1024, REFUSALS_MAX = 40 };
@@ -107,9 +108,8 @@ bool wr_sending_divide(struct http *http, const weir_batch *batch, uint32_t star
 
 void wr_sending_set_retry(const struct response *response, weir_outcome *outcome)
 {
-    outcome->code = WEIR_OUTCOME_RETRY;
     outcome->retry_after_ms = response->retry_after_ms;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s", response->message);
+    system_fail(outcome, WEIR_OUTCOME_RETRY, "%s", response->message);
 }
 
 void wr_sending_count_refused(const struct http *http, long status, uint32_t count)

@@ -31,30 +31,22 @@ static void give_up(struct flight *flight, uint32_t count)
     flight->plain = flight->plain > count ? flight->plain - count : 0;
 }
 
-static bool grow(struct flight *flight, uint32_t room)
-{
-    struct flight_slot *slots = calloc(room, sizeof *slots);
-    if (!slots)
-        return false;
-    if (flight->count)
-        memcpy(slots, flight->slots + flight->head, flight->count * sizeof *slots);
-    free(flight->slots);
-    flight->slots = slots;
-    flight->head = 0;
-    flight->room = room;
-    return true;
-}
-
 /* Makes room for `count` slots; the new ones are zero. */
 static bool extend(struct flight *flight, uint32_t count)
 {
     if (count <= flight->count)
         return true;
-    if (count > flight->room && !grow(flight, count))
-        return false;
     if (flight->head + count > flight->room) {
-        memmove(flight->slots, flight->slots + flight->head, flight->count * sizeof *flight->slots);
+        if (flight->count)
+            memmove(flight->slots, flight->slots + flight->head, flight->count * sizeof *flight->slots);
         flight->head = 0;
+    }
+    if (count > flight->room) {
+        struct flight_slot *slots = realloc(flight->slots, count * sizeof *slots);
+        if (!slots)
+            return false;
+        flight->slots = slots;
+        flight->room = count;
     }
     memset(flight->slots + flight->head + flight->count, 0, (count - flight->count) * sizeof *flight->slots);
     flight->count = count;

@@ -139,9 +139,8 @@ static void kafka_destroy(void *self)
 static void kafka_open(void *self, weir_outcome *outcome)
 {
     struct kafka *kafka = self;
-    if (wr_producer_open(&kafka->producer, kafka->conf))
-        return;
-    system_fail(outcome, WEIR_OUTCOME_RETRY, "%s", kafka->producer.problem);
+    if (!wr_producer_open(&kafka->producer, kafka->conf))
+        system_fail(outcome, WEIR_OUTCOME_RETRY, "%s", kafka->producer.problem);
 }
 
 static void kafka_close(void *self)

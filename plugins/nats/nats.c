@@ -81,10 +81,8 @@ static bool init(struct nats *nats, const weir_host *host, const struct nats_opt
 
 static void *nats_create(const weir_host *host, const void *options)
 {
-    struct nats *nats = calloc(1, sizeof *nats);
-    if (!nats)
-        host->refuse(host, "", "out of memory");
-    else if (init(nats, host, options))
+    struct nats *nats = system_allocate(host, sizeof *nats);
+    if (nats && init(nats, host, options))
         return nats;
     free(nats);
     return NULL;

@@ -280,13 +280,12 @@ static void refuse_batch(struct prometheus *prometheus, weir_outcome *outcome)
     unscraped_enter(prometheus->state.family,
                     &prometheus->place); /* the program may have closed its descriptor */
     outcome->done = 0;
-    outcome->code = is_left ? WEIR_OUTCOME_REOPEN : WEIR_OUTCOME_DROP;
     if (is_left)
-        snprintf(outcome->reason, sizeof outcome->reason, "process %d, which listened on %.80s, has ended",
-                 (int)prometheus->listener, prometheus->options->listen);
+        system_fail(outcome, WEIR_OUTCOME_REOPEN, "process %d, which listened on %.80s, has ended",
+                    (int)prometheus->listener, prometheus->options->listen);
     else
-        snprintf(
-            outcome->reason, sizeof outcome->reason,
+        system_fail(
+            outcome, WEIR_OUTCOME_DROP,
             "process %d listens on %.60s, and a forked child is not scraped: set another \"listen\" in each "
             "child before its first value, or push with http",
             (int)prometheus->listener, prometheus->options->listen);
