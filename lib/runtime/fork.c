@@ -10,7 +10,13 @@
 #include "lane/lane_fork.h"
 #include "status/status_file.h"
 
+/* For code of handlers and sources to end, and then for locks that are held for a moment. */
 enum { LIMIT_MS = 50 };
+
+static int64_t limit_ns(void)
+{
+    return wr_clock_monotonic_ns() + LIMIT_MS * WR_NS_PER_MS;
+}
 
 bool wr_fork_is_prepared(const struct wr_fork *fork)
 {
@@ -19,7 +25,7 @@ bool wr_fork_is_prepared(const struct wr_fork *fork)
 
 void wr_fork_prepare(struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status)
 {
-    int64_t deadline_ns = wr_clock_monotonic_ns() + LIMIT_MS * WR_NS_PER_MS;
+    int64_t deadline_ns = limit_ns();
     sigset_t signals;
     int cancel = wr_cancel_disable(); /* messages are written in between */
     wr_signals_block(&signals);       /* a signal handler that adds must not wait for its own thread's locks */
@@ -33,12 +39,15 @@ void wr_fork_prepare(struct wr_fork *fork, struct wr_engine *engine, struct wr_s
     atomic_store(&fork->owner, pthread_self());
     atomic_store(&fork->taken, true);
     fork->round = wr_dispatcher_visit_by(&engine->dispatcher, deadline_ns);
-    fork->registry = wr_lock_enter_by(&engine->registry->lock, deadline_ns);
-    fork->producers = wr_lock_enter_by(&engine->producers->lock, deadline_ns);
-    fork->plugins = wr_plugins_hold(engine->plugins, deadline_ns);
-    fork->registers = wr_lock_enter_by(&fork->exits, deadline_ns);
+    /* Workers first: one that destroys a handler needs the plugins, and one that is in emit may need the
+     * registry. So this must not hold what it waits for them to release. */
     for (struct wr_lane *lane = fork->round ? engine->lanes : NULL; lane; lane = wr_lane_next(lane))
         wr_lane_fork_prepare(lane, deadline_ns);
+    fork->plugins = wr_plugins_hold(engine->plugins, deadline_ns);
+    deadline_ns = limit_ns();
+    fork->registry = wr_lock_enter_by(&engine->registry->lock, deadline_ns);
+    fork->producers = wr_lock_enter_by(&engine->producers->lock, deadline_ns);
+    fork->registers = wr_lock_enter_by(&fork->exits, deadline_ns);
     fork->status = wr_status_file_hold(status, deadline_ns);
 }
 
