@@ -9,7 +9,7 @@ enum { FIRST_SLOTS = 64 };
 
 static void put(struct wr_hash_slots *slots, struct wr_hash_entry *entry)
 {
-    size_t i = entry->hash & slots->mask;
+    size_t i = wr_hash_of(entry) & slots->mask;
     while (atomic_load_explicit(&slots->slots[i], memory_order_relaxed))
         i = (i + 1) & slots->mask;
     /* release: pairs with the acquire in find; a thread that finds the entry sees its contents */
@@ -47,6 +47,37 @@ bool wr_hash_table_insert(struct wr_hash_table *table, struct wr_arena *arena, s
     put(slots, entry);
     table->count++;
     return true;
+}
+
+/* Whether an entry of slot `from` may be in slot `to`: its search begins there, or before. */
+static bool may_move(const struct wr_hash_slots *slots, const struct wr_hash_entry *entry, size_t from,
+                     size_t to)
+{
+    return ((from - wr_hash_of(entry)) & slots->mask) >= ((from - to) & slots->mask);
+}
+
+/* Entries behind a gap take its place, since a search ends at a free slot. Each is in its new slot before
+ * another one takes the old one, so it may be found twice meanwhile, or be missed by a search that passed the
+ * new slot before and the old one afterwards. */
+void wr_hash_table_remove(struct wr_hash_table *table, const struct wr_hash_entry *entry)
+{
+    struct wr_hash_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
+    size_t gap = wr_hash_of(entry) & slots->mask;
+    while (atomic_load_explicit(&slots->slots[gap], memory_order_relaxed) != entry)
+        gap = (gap + 1) & slots->mask;
+    for (size_t i = gap;;) {
+        i = (i + 1) & slots->mask;
+        struct wr_hash_entry *next = atomic_load_explicit(&slots->slots[i], memory_order_relaxed);
+        if (!next)
+            break;
+        if (!may_move(slots, next, i, gap))
+            continue;
+        /* release: as in put */
+        atomic_store_explicit(&slots->slots[gap], next, memory_order_release);
+        gap = i;
+    }
+    atomic_store_explicit(&slots->slots[gap], NULL, memory_order_release);
+    table->count--;
 }
 
 uint64_t wr_hash_table_seed(void)

@@ -1,8 +1,8 @@
 /* hash_table: finds entries by hash, without a lock.
  *
- * The table only grows, and each change is published by one release store: readers need no lock, and the table
- * is consistent in a forked child even if another thread was inserting at that moment. Entries are never freed.
- */
+ * Each change is published by release stores: readers need no lock, and the table is consistent in a forked
+ * child even if another thread was inserting at that moment. Entries are never freed. While an entry is being
+ * removed, others move, and a reader may miss one of them. */
 #ifndef WR_HASH_TABLE_H
 #define WR_HASH_TABLE_H
 
@@ -15,10 +15,21 @@
 
 struct wr_arena;
 
-/* The first field of every entry. */
+/* The first field of every entry. The hash of an entry that was removed may change while readers compare it;
+ * then it is not the one that they look for. */
 struct wr_hash_entry {
-    uint64_t hash;
+    _Atomic uint64_t hash;
 };
+
+static inline uint64_t wr_hash_of(const struct wr_hash_entry *entry)
+{
+    return atomic_load_explicit(&entry->hash, memory_order_relaxed);
+}
+
+static inline void wr_hash_set(struct wr_hash_entry *entry, uint64_t hash)
+{
+    atomic_store_explicit(&entry->hash, hash, memory_order_relaxed);
+}
 
 struct wr_hash_slots {
     size_t mask;
@@ -45,13 +56,16 @@ static inline struct wr_hash_entry *wr_hash_table_find(const struct wr_hash_tabl
         return NULL;
     for (size_t i = hash & slots->mask;; i = (i + 1) & slots->mask) {
         struct wr_hash_entry *entry = atomic_load_explicit(&slots->slots[i], memory_order_acquire);
-        if (!entry || (entry->hash == hash && match(entry, key)))
+        if (!entry || (wr_hash_of(entry) == hash && match(entry, key)))
             return entry;
     }
 }
 
 /* [one thread at a time] Adds an entry that is not in the table. Returns false if out of memory. */
 bool wr_hash_table_insert(struct wr_hash_table *table, struct wr_arena *arena, struct wr_hash_entry *entry);
+
+/* [one thread at a time] Removes an entry that is in the table. */
+void wr_hash_table_remove(struct wr_hash_table *table, const struct wr_hash_entry *entry);
 
 /* Returns a seed that cannot be guessed, so that names cannot be chosen to collide. */
 uint64_t wr_hash_table_seed(void);

@@ -18,7 +18,7 @@ struct wr_name_key {
 
 static inline uint64_t wr_name_key_hash(const struct wr_registry *registry, const struct wr_name_key *key)
 {
-    return wr_hash_bytes(registry->seed ^ key->owner->hash, key->name, key->length);
+    return wr_hash_bytes(registry->seed ^ wr_hash_of(key->owner), key->name, key->length);
 }
 
 static inline bool wr_name_key_is(const struct wr_name_key *key, const struct wr_hash_entry *owner,

@@ -55,7 +55,7 @@ static const struct wr_prof_names *enter(struct wr_registry *registry, const str
     struct wr_prof_names *names = find(registry, key);
     if (!names && (names = wr_arena_get(&registry->views, sizeof *names + key->length + 1, WR_LINE))) {
         *names = *made;
-        names->entry.hash = wr_name_key_hash(registry, key);
+        wr_hash_set(&names->entry, wr_name_key_hash(registry, key));
         names->stream = (struct weir_stream *)key->owner;
         names->length = (uint8_t)key->length;
         memcpy(names->name, key->name, key->length);

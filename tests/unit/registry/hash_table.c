@@ -166,3 +166,33 @@ Test(hash_table, hashes_of_similar_names_are_spread)
     }
     cr_assert_lt(most, 20, "4 names a place are expected, one has %u", most);
 }
+
+/* Few different hashes, so that searches pass over others, and around the end of the table. */
+Test(hash_table, what_is_removed_is_not_found_and_all_others_are)
+{
+    enum { WORDS = 40, STEPS = 20000 };
+    struct word *words[WORDS];
+    bool is_in[WORDS];
+    char text[24];
+    unsigned random = 1;
+    for (int i = 0; i < WORDS; i++) {
+        snprintf(text, sizeof text, "word %d", i);
+        words[i] = add(text, (uint64_t)(i % 7) * 11 + 50);
+        is_in[i] = true;
+    }
+    for (int step = 0; step < STEPS; step++) {
+        random = random * 1103515245 + 12345;
+        int i = (int)(random >> 16) % WORDS;
+        if (is_in[i])
+            wr_hash_table_remove(&table, &words[i]->entry);
+        else
+            cr_assert(wr_hash_table_insert(&table, &arena, &words[i]->entry));
+        is_in[i] = !is_in[i];
+        for (int k = 0; k < WORDS; k++) {
+            struct word *found = find(words[k]->text, words[k]->entry.hash);
+            cr_assert_eq(found, is_in[k] ? words[k] : NULL);
+        }
+    }
+    cr_assert_not_null(table.slots);
+    cr_assert_eq(table.slots->mask, 127, "it has not grown by what was removed");
+}
