@@ -8,8 +8,9 @@
 
 #include <weir/weir.h>
 
-/* A session with its own handles: adding by them needs no labels. */
+/* A session with its own stream and handles: adding by them needs no labels. */
 struct session {
+    weir_stream *stream;
     weir_metric *messages, *waiting;
 };
 
@@ -19,14 +20,14 @@ static struct session begin(int number)
     snprintf(name, sizeof name, "s%d", number);
     const weir_label label = {"session", name};
     weir_stream *stream = weir_get_stream_labeled("chat", &label, 1);
-    return (struct session){weir_get_counter(stream, "messages"), weir_get_gauge(stream, "waiting")};
+    return (struct session){stream, weir_get_counter(stream, "messages"), weir_get_gauge(stream, "waiting")};
 }
 
-/* The last values are delivered; then the series of this session are no more, and others have their places. */
+/* The last values are delivered; then the series of this session are no more, and others have their places and
+ * memory. The stream and its handles must not be used after this. */
 static void end(const struct session *session)
 {
-    weir_metric_remove(session->messages);
-    weir_metric_remove(session->waiting);
+    weir_stream_remove(session->stream);
 }
 
 int main(int argc, char **argv)

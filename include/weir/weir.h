@@ -95,9 +95,15 @@ typedef struct weir_sample_spec {
 WEIR_API weir_stream *weir_get_stream(const char *group);
 
 /* Returns the stream of a group with fixed labels: always the same pointer for the same group and labels,
- * whatever their order. At most 64 labels; keys are names and unique; values are valid UTF-8 of at most 1023
- * bytes. Never NULL, like weir_get_stream. */
+ * whatever their order, until weir_stream_remove. At most 64 labels; keys are names and unique; values are
+ * valid UTF-8 of at most 1023 bytes. Never NULL, like weir_get_stream. */
 WEIR_API weir_stream *weir_get_stream_labeled(const char *group, const weir_label *labels, size_t count);
+
+/* Ends all series of a stream with labels, as weir_metric_remove does, and gives its memory to label sets that
+ * come later: for label sets whose subjects come and go. No thread may use the stream or a handle of it any
+ * more, or is using one while it is called; who asks for the stream again gets one that begins anew. Returns as
+ * weir_metric_remove; WEIR_ERR_ARGUMENT if the stream has no labels. */
+WEIR_API int weir_stream_remove(weir_stream *stream);
 
 /* Adds one value. Returns 0 once the value is in the ledger; otherwise it was refused and counted, which the
  * caller may ignore. The caller may reuse name's buffer. After the first use of a name a call takes no lock,
@@ -114,14 +120,14 @@ WEIR_API weir_metric *weir_get_metric(weir_stream *stream, const char *name);
 WEIR_API int weir_metric_add(weir_metric *metric, double value);
 WEIR_API int weir_metric_add_int(weir_metric *metric, int64_t value);
 
-/* Ends the series of a handle, such as that of a label set whose subject is gone: handlers that sum have it in
+/* Ends the series of a handle, such as that of a queue that is gone: handlers that sum have it in
  * the summaries of the present interval for the last time, and a page to scrape does not show it any more; its
- * label set does not count against the limits of label sets. The handle stays valid, and the next value begins
- * the series anew: a total at 0; the level of a gauge is kept for weir_metric_change. Values that this thread
- * has added before belong to the series that ends, those that it adds later do not. Takes locks and allocates,
- * but waits for no handler. Returns 0, also if the series has no values; WEIR_ERR_LIMIT if it is shared by
- * names or label sets beyond a limit, and stays; or what adding to a handle that refuses would. WEIR_ERR_BUSY:
- * on a handler's thread. */
+ * label set does not count against the limits of label sets. The handle stays valid (weir_stream_remove gives
+ * the memory of label sets back), and the next value begins the series anew: a total at 0; the level of a gauge
+ * is kept for weir_metric_change. Values that this thread has added before belong to the series that ends,
+ * those that it adds later do not. Takes locks and allocates, but waits for no handler. Returns 0, also if the
+ * series has no values; WEIR_ERR_LIMIT if it is shared by names or label sets beyond a limit, and stays; or
+ * what adding to a handle that refuses would. WEIR_ERR_BUSY: on a handler's thread. */
 WEIR_API int weir_metric_remove(weir_metric *metric);
 
 /* Adds one value by handle, or refuses it: never waits, takes no lock, does not allocate, and starts nothing.

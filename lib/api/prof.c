@@ -123,9 +123,12 @@ void weir_prof_end_labeled(weir_prof *prof, const weir_label *labels, size_t cou
 {
     const weir_prof ended = *prof;
     const struct labels given = {labels, count};
+    struct wr_reading reading = {NULL, NULL, 0};
     if (!ended.running)
         return;
     prof->running = ENDED;
+    if (count)
+        reading = wr_intake_begin_reading();
     double elapsed_ms = (double)(wr_clock_monotonic_ns() - ended.start_ns) / 1e6;
     if (!ended.stream)
         weir_emit(NULL, NULL, 2); /* refused */
@@ -133,6 +136,7 @@ void weir_prof_end_labeled(weir_prof *prof, const weir_label *labels, size_t cou
         end_named(&ended, &given, elapsed_ms);
     else
         end_unnamed(&ended, &given, elapsed_ms);
+    wr_intake_end_reading(&reading);
 }
 
 void weir_prof_end(weir_prof *prof)

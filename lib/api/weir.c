@@ -3,6 +3,7 @@
 
 #include <weir/weir.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "os/cancel.h"
@@ -19,6 +20,7 @@
 #include "status/ledger.h"
 #include "registry/family.h"
 #include "registry/name.h"
+#include "registry/reuse.h"
 #include "registry/series.h"
 #include "registry/stream.h"
 
@@ -169,6 +171,37 @@ int weir_metric_remove(weir_metric *metric)
     return 0;
 }
 
+/* Whether the stream stays, with the error set. */
+static bool refuses_to_remove_stream(struct call *call, const weir_stream *stream)
+{
+    if (stream->refusal)
+        wr_error_set(&call->error, stream->refusal, "weir_stream_remove: the stream refuses all values: %s",
+                     wr_stream_refusal(&call->runtime->registry, stream));
+    else if (stream->overflow)
+        wr_error_set(&call->error, WEIR_ERR_LIMIT,
+                     "weir_stream_remove: the stream is shared by what is beyond a limit of label sets");
+    else if (!stream->label_count)
+        wr_error_set(&call->error, WEIR_ERR_ARGUMENT, "weir_stream_remove: the stream has no labels");
+    return call->error.code;
+}
+
+int weir_stream_remove(weir_stream *stream)
+{
+    WR_CANCEL_DISABLED;
+    struct call call;
+    size_t count;
+    bool fails = stream ? begin_to_wait(&call, "weir_stream_remove")
+                        : begin(&call, "weir_stream_remove: the stream is NULL");
+    if (fails || refuses_to_remove_stream(&call, stream))
+        return end(&call, true);
+    uint32_t *series = wr_reuse_unpin(&call.runtime->registry, stream, &count);
+    if (!series)
+        return end(&call, wr_error_no_memory(&call.error, NULL));
+    wr_engine_end_series(wr_runtime_engine(call.runtime), series, count);
+    free(series);
+    return 0;
+}
+
 int weir_metric_add(weir_metric *metric, double value)
 {
     if (WR_UNLIKELY(!metric))
@@ -202,8 +235,11 @@ int weir_add_value_labeled(weir_stream *stream, const char *name, double value, 
 {
     if (WR_UNLIKELY(!stream || !name || (count && !labels)))
         return refuse_argument("weir_add_value_labeled: the stream, the name or the labels are NULL");
-    return wr_intake_add(wr_intake_find_labeled(stream, name, labels, count),
-                         (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = value}});
+    struct wr_reading reading = wr_intake_begin_reading();
+    int result = wr_intake_add(wr_intake_find_labeled(stream, name, labels, count),
+                               (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = value}});
+    wr_intake_end_reading(&reading);
+    return result;
 }
 
 int weir_emit(weir_stream *stream, const weir_value *values, size_t count)

@@ -154,6 +154,17 @@ static struct wr_mapper_entry *make(struct wr_mapper *mapper, uint32_t series)
     return entry;
 }
 
+void wr_mapper_forget(struct wr_mapper *mapper, uint32_t series)
+{
+    uint32_t place = series < mapper->by_series_room ? mapper->by_series[series] : 0;
+    if (!place)
+        return;
+    mapper->by_series[series] = 0;
+    mapper->entries[place - 1] = mapper->entries[--mapper->count];
+    if (place <= mapper->count)
+        mapper->by_series[mapper->entries[place - 1].series] = place;
+}
+
 static struct wr_mapper_entry *find(struct wr_mapper *mapper, uint32_t series)
 {
     uint32_t place = series < mapper->by_series_room ? mapper->by_series[series] : 0;

@@ -73,6 +73,9 @@ void wr_mapper_scale(const struct wr_mapper *mapper, const struct wr_mapped *map
 /* What a series becomes, whatever the sampling decides. Returns false if its values do not pass. */
 bool wr_mapper_series(struct wr_mapper *mapper, uint32_t series, uint32_t *mapped);
 
+/* The id of a series that has ended may stand for another one from now on. */
+void wr_mapper_forget(struct wr_mapper *mapper, uint32_t series);
+
 /* Has the sampling begin anew, so that the same events get the same decisions again. */
 void wr_mapper_restart(struct wr_mapper *mapper);
 

@@ -247,7 +247,7 @@ bool wr_summer_next_declared(struct wr_summer *summer, uint32_t *series)
         const struct weir_metric *metric = wr_registry_series(summer->registry, *series);
         int kind = kind_of(metric);
         bool is_hidden = metric->is_derived || metric->flags & WR_METRIC_PART ||
-                         atomic_load_explicit(&metric->is_ended, memory_order_relaxed) ||
+                         atomic_load_explicit(&metric->is_ended, memory_order_acquire) ||
                          (kind != WEIR_GAUGE && wr_series_is_of_others(metric)); /* a level is this process's */
         if (kind != WEIR_VALUE && kind != TOTAL && !is_hidden)
             return true;
@@ -258,9 +258,10 @@ bool wr_summer_next_declared(struct wr_summer *summer, uint32_t *series)
 /* A level is not known before it is set; and a forked child does not repeat its parent's. */
 static bool is_level_known(const struct wr_summer *summer, uint32_t series)
 {
+    const struct weir_metric *metric = wr_registry_series(summer->registry, series);
     double level;
-    return series >= summer->registry->inherited &&
-           wr_typed_read_level(wr_registry_series(summer->registry, series), &level);
+    return atomic_load_explicit(&metric->view, memory_order_acquire)->serial > summer->registry->inherited &&
+           wr_typed_read_level(metric, &level);
 }
 
 void wr_summer_declare(struct wr_summer *summer, const struct wr_summing *summing, uint32_t series, bool routed)
@@ -507,6 +508,15 @@ void wr_summer_end_series(struct wr_summer *summer, uint32_t series)
     struct sum *sum = find(summer, series);
     if (sum)
         sum->has_ended = true;
+}
+
+bool wr_summer_let_go(struct wr_summer *summer, uint32_t series)
+{
+    struct sum *sum = find(summer, series);
+    bool awaits_summary = sum && (sum->count || (sum->has_ended && summer->every_ns));
+    if (sum && !awaits_summary)
+        remove_sum(summer, sum);
+    return !awaits_summary;
 }
 
 void wr_summer_return(struct wr_summer *summer)

@@ -58,6 +58,9 @@ enum wr_summed wr_summer_add_taken(struct wr_summer *summer, const struct wr_sum
  * come in this interval yet. */
 void wr_summer_end_series(struct wr_summer *summer, uint32_t series);
 
+/* Whether nothing is known of a series that has ended: what has no last summary to come is forgotten. */
+bool wr_summer_let_go(struct wr_summer *summer, uint32_t series);
+
 /* The lane is routed to again: what it knows of series that ended meanwhile is forgotten. */
 void wr_summer_return(struct wr_summer *summer);
 

@@ -92,6 +92,7 @@ static void tend(void *ctx, int64_t now_ns, int64_t *next_ns)
     check_leaving(engine, now_ns, next_ns);
     tend_journal(engine, now_ns, next_ns);
     wr_selfmetrics_tend(&engine->selfmetrics, &engine->dispatcher, engine->lanes, now_ns, next_ns);
+    wr_reclaim_tend(&engine->reclaim, &engine->dispatcher, engine->lanes);
 }
 
 /* ---- Making one ------------------------------------------------------------------------------ */

@@ -15,6 +15,7 @@
 #include "lane/lane.h"
 #include "engine/plan.h"
 #include "handler/plugin.h"
+#include "engine/reclaim.h"
 #include "engine/recovery.h"
 #include "dispatch/selfmetrics.h"
 #include "text/error.h"
@@ -52,7 +53,8 @@ struct wr_engine {
     int64_t journal_retry_ns;           /* when to try again to start it; 0: it has not failed */
     struct wr_recovery recovery;
     struct wr_fronts fronts; /* of the sources; has a lock of its own */
-    unsigned leaving;        /* stopping lanes whose deadline the dispatcher checks */
+    struct wr_reclaim reclaim;
+    unsigned leaving; /* stopping lanes whose deadline the dispatcher checks */
     struct wr_selfmetrics selfmetrics;
     _Atomic uint64_t flush_dropped; /* values dropped until the last flush returned */
 

@@ -55,7 +55,8 @@ struct influx {
     struct wr_influx_times times;
     struct field *fields; /* by series id */
     uint32_t field_room;
-    uint64_t labels; /* number of the label set that the keys contain */
+    uint64_t labels;      /* number of the label set that the keys contain */
+    uint64_t definitions; /* weir_batch.definitions, when they were made */
     uint64_t line;
     char origin[WR_ORIGIN_TEXT]; /* that the sequence numbers in `times` belong to */
     uint64_t front;              /* the sequence number of the last batch */
@@ -190,14 +191,16 @@ static void put_suffix(struct wr_encoder *encoder, const weir_series *series, st
 
 /* ---- Fields ---------------------------------------------------------------------------------- */
 
-/* The keys contain the labels of the configuration: when these change, all fields are different ones. */
-static void check_labels(struct influx *influx, uint64_t labels)
+/* The keys contain the labels of the configuration: when these change, all fields are different ones. So they
+ * are when ids may stand for other series. */
+static void check_keys(struct influx *influx, const struct wr_encoder *encoder)
 {
-    if (influx->labels == labels)
+    if (influx->labels == encoder->labels && influx->definitions == encoder->batch->definitions)
         return;
     for (uint32_t i = 0; i < influx->field_room; i++)
         influx->fields[i].key = 0;
-    influx->labels = labels;
+    influx->labels = encoder->labels;
+    influx->definitions = encoder->batch->definitions;
 }
 
 static struct field *make_field(struct wr_encoder *encoder, uint32_t series)
@@ -427,7 +430,7 @@ static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
         return;
     }
     struct influx *influx = encoder->state;
-    check_labels(influx, encoder->labels);
+    check_keys(influx, encoder);
     follow_batch(influx, encoder);
     for (uint32_t i = first; i < end && !encoder->out.failed;) {
         if (!is_written(encoder, &encoder->batch->samples[i])) {

@@ -34,7 +34,8 @@ struct known {
 struct prometheus {
     struct known *known; /* by series id */
     uint32_t known_room;
-    uint64_t labels; /* number of the label set that the texts contain */
+    uint64_t labels;      /* number of the label set that the texts contain */
+    uint64_t definitions; /* weir_batch.definitions, when they were made */
     struct wr_exposed *document;
     uint32_t count, room;
 };
@@ -189,9 +190,10 @@ static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
         return;
     }
     struct prometheus *prometheus = encoder->state;
-    if (prometheus->labels != encoder->labels)
+    if (prometheus->labels != encoder->labels || prometheus->definitions != encoder->batch->definitions)
         forget_all(prometheus);
     prometheus->labels = encoder->labels;
+    prometheus->definitions = encoder->batch->definitions;
     if (record_all(encoder, first, end))
         put_document(encoder);
     else

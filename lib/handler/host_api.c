@@ -14,6 +14,7 @@
 #include "handler/parts.h"
 #include "handler/plugin.h"
 #include "handler/numbers.h"
+#include "registry/reuse.h"
 #include "handler/upstream.h"
 #include "lane/lane_host.h"
 #include "lane/lane_stats.h"
@@ -349,6 +350,27 @@ static bool look_ahead(const weir_host *host, weir_batch *next)
 
 static const weir_ahead ahead_service = {sizeof ahead_service, look_ahead};
 
+/* ---- Series ---------------------------------------------------------------------------------- */
+
+static struct weir_stream *stream_of(const weir_series *series)
+{
+    return ((const struct wr_view *)series)->stream;
+}
+
+static void keep_series(const weir_host *host, const weir_series *series)
+{
+    (void)host;
+    wr_reuse_hold(stream_of(series));
+}
+
+static void release_series(const weir_host *host, const weir_series *series)
+{
+    (void)host;
+    wr_reuse_let_go(stream_of(series));
+}
+
+static const weir_series_keeper series_service = {sizeof series_service, keep_series, release_series};
+
 /* ---- Lookup ---------------------------------------------------------------------------------- */
 
 static const void *host_service(const weir_host *host, const char *id)
@@ -371,6 +393,8 @@ static const void *host_service(const weir_host *host, const char *id)
         return &ledger_service;
     if (strcmp(id, WEIR_SERVICE_AHEAD) == 0)
         return &ahead_service;
+    if (strcmp(id, WEIR_SERVICE_SERIES) == 0)
+        return &series_service;
     if (strcmp(id, WEIR_SERVICE_NUMBERS) == 0)
         return wr_numbers_service();
     if (strcmp(id, WEIR_SERVICE_UPSTREAM) == 0)

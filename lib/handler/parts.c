@@ -150,13 +150,19 @@ static bool wants(const struct work *work, uint32_t what)
     return work->rules->wanted & what;
 }
 
+/* Returns false if the name does not fit: not after check_parts. */
+static bool make_name(const struct work *work, const char *suffix, char name[NAME_ROOM])
+{
+    int length = snprintf(name, NAME_ROOM, "%s%s", *suffix ? work->stem : work->metric->name, suffix);
+    return length >= 0 && length < NAME_ROOM;
+}
+
 static void put_in(struct work *work, const struct weir_stream *stream, const char *suffix, double value,
                    unsigned is)
 {
     char name[NAME_ROOM];
-    int length = snprintf(name, sizeof name, "%s%s", *suffix ? work->stem : work->metric->name, suffix);
-    if (length < 0 || (size_t)length >= sizeof name)
-        return; /* not after check_parts */
+    if (!make_name(work, suffix, name))
+        return;
     const struct wr_meaning meaning = meaning_of(work, is);
     unsigned flags = (is & TOTAL ? WEIR_SAMPLE_CUMULATIVE : 0u) |
                      (wants(work, WR_WANTS_STATSD) ? WR_METRIC_KEEPS_MEANING : 0u);
@@ -213,7 +219,10 @@ static void put_distribution(struct work *work)
 static void put_bucket(struct work *work, const char *bound, double count)
 {
     const weir_label le = {"le", bound};
-    const struct weir_stream *stream = wr_stream_derive(work->registry, work->metric->stream, &le);
+    char name[NAME_ROOM];
+    const struct weir_stream *stream = make_name(work, ".bucket", name)
+                                           ? wr_stream_derive(work->registry, work->metric->stream, &le, name)
+                                           : NULL;
     if (stream)
         put_in(work, stream, ".bucket", count,
                TOTAL | COUNTS | (wants(work, WR_WANTS_DELTAS) ? INCREMENT : 0u));
@@ -437,8 +446,9 @@ static bool add_to_window(struct work *work, const struct wr_sample_id *first)
     if (has_none || (work->summary.kind == WEIR_HISTOGRAM && wants(work, WR_WANTS_WHOLE)))
         return true;
     const struct wr_sample_id id = wr_sample_id_behind(first, work->parts->originals);
-    work->values = wr_windows_add(&work->parts->windows, work->sample->series, &id, work->summary.end_ns,
-                                  &work->summary.sketch);
+    const weir_series *view = atomic_load_explicit(&work->metric->view, memory_order_acquire);
+    work->values =
+        wr_windows_add(&work->parts->windows, view, &id, work->summary.end_ns, &work->summary.sketch);
     work->no_memory |= !work->values;
     return work->values;
 }

@@ -9,7 +9,8 @@ enum { STEPS = 4, SKETCHES = STEPS + 1 /* the one that is not complete */ };
 
 /* Of one series. */
 struct wr_window {
-    uint32_t series;
+    uint32_t series;                     /* its id */
+    uint64_t serial;                     /* and its serial */
     int64_t step;                        /* the number of the latest, since 1970 */
     struct wr_sample_id since;           /* the summary before which it was empty */
     struct wr_sketch sketches[SKETCHES]; /* of a step: at its number modulo SKETCHES */
@@ -40,13 +41,14 @@ static struct wr_window *find(const struct wr_windows *windows, uint32_t series)
 }
 
 /* NULL: out of memory. */
-static struct wr_window *add(struct wr_windows *windows, uint32_t series, int64_t step)
+static struct wr_window *add(struct wr_windows *windows, const weir_series *series, int64_t step)
 {
-    if (!WR_ARRAY_HAS_ROOM(&windows->by_series, &windows->by_series_room, series + 1) ||
+    if (!WR_ARRAY_HAS_ROOM(&windows->by_series, &windows->by_series_room, series->id + 1) ||
         !WR_ARRAY_HAS_ROOM(&windows->items, &windows->room, windows->count + 1))
         return NULL;
-    windows->items[windows->count] = (struct wr_window){.series = series, .step = step};
-    windows->by_series[series] = ++windows->count;
+    windows->items[windows->count] =
+        (struct wr_window){.series = series->id, .serial = series->serial, .step = step};
+    windows->by_series[series->id] = ++windows->count;
     return &windows->items[windows->count - 1];
 }
 
@@ -82,6 +84,16 @@ static void advance(struct wr_window *window, int64_t step)
         wr_sketch_clear(&window->sketches[(step + SKETCHES - i) % SKETCHES]);
     if (cleared > 0)
         window->step = step;
+}
+
+/* A window of another series that had the id before is forgotten: its last summary was lost. */
+static struct wr_window *find_own(struct wr_windows *windows, const weir_series *series)
+{
+    struct wr_window *window = find(windows, series->id);
+    if (!window || window->serial == series->serial)
+        return window;
+    wr_windows_forget(windows, series->id);
+    return NULL;
 }
 
 /* Once in a window: frees those that hold nothing any more, as their series have no summaries. */
@@ -125,7 +137,7 @@ static const struct wr_sketch *merge(struct wr_windows *windows, const struct wr
     return &windows->all;
 }
 
-const struct wr_sketch *wr_windows_add(struct wr_windows *windows, uint32_t series,
+const struct wr_sketch *wr_windows_add(struct wr_windows *windows, const weir_series *series,
                                        const struct wr_sample_id *id, int64_t end_ns,
                                        const struct wr_sketch *interval)
 {
@@ -134,7 +146,7 @@ const struct wr_sketch *wr_windows_add(struct wr_windows *windows, uint32_t seri
     follow_origin(windows, &id->origin);
     int64_t step = step_of(windows, end_ns);
     sweep(windows, step);
-    struct wr_window *window = find(windows, series);
+    struct wr_window *window = find_own(windows, series);
     if (was_added(windows, id))
         return window && !is_before(id, &window->since) ? merge(windows, window) : interval;
     if (!window && !interval->count)

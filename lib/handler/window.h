@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <weir/handler.h>
+
 #include "segment/origin.h"
 #include "summary/sketch.h"
 
@@ -32,7 +34,7 @@ void wr_windows_fini(struct wr_windows *windows);
 /* A summary of a series, with its identity: adds the values of its interval, once however often it is tried,
  * and returns all of the series' window; valid until the next call. Without a window that is `interval`. NULL:
  * out of memory. */
-const struct wr_sketch *wr_windows_add(struct wr_windows *windows, uint32_t series,
+const struct wr_sketch *wr_windows_add(struct wr_windows *windows, const weir_series *series,
                                        const struct wr_sample_id *id, int64_t end_ns,
                                        const struct wr_sketch *interval);
 

@@ -71,3 +71,21 @@ enum wr_lane_standing wr_lane_bound_check(struct wr_lane *lane, struct wr_lane_b
     wr_lane_unlock_from_program(lane, &signals);
     return standing;
 }
+
+/* It has no worker, and nothing in memory; what it has left in a journal has ids. */
+static bool has_left(const struct wr_lane *lane, const struct wr_lane_bound *bound)
+{
+    return !wr_lane_thread_runs(&lane->worker) && !bound->sums && !lane->ledger.left_in_journal &&
+           wr_lane_ledger_front_in_memory(&lane->ledger) >= bound->position;
+}
+
+/* The handler may still read a batch that was settled without it, and a spooler what was dropped meanwhile. */
+bool wr_lane_bound_is_past(struct wr_lane *lane, struct wr_lane_bound *bound)
+{
+    sigset_t signals;
+    wr_lane_lock_from_program(lane, &signals);
+    bool is_past = find_standing(lane, bound) == WR_LANE_SETTLED || has_left(lane, bound);
+    is_past = is_past && !lane->ledger.flight.settled_early && !lane->spool_state.busy;
+    wr_lane_unlock_from_program(lane, &signals);
+    return is_past;
+}

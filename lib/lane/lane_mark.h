@@ -21,6 +21,10 @@ enum wr_lane_standing { WR_LANE_PENDING, WR_LANE_STORED, WR_LANE_SETTLED };
 /* [source] Caller holds the round lock. */
 void wr_lane_bound_take(struct wr_lane *lane, struct wr_lane_bound *bound);
 
+/* [dispatcher's round] Whether no thread of the lane has anything of it in its hands any more, nor gets it
+ * again by the ids of now: of a lane that has ended, what is left on its disk is for later. */
+bool wr_lane_bound_is_past(struct wr_lane *lane, struct wr_lane_bound *bound);
+
 /* [source] What has become of what was there. *dropped: how many values the lane has dropped so far. */
 enum wr_lane_standing wr_lane_bound_check(struct wr_lane *lane, struct wr_lane_bound *bound, uint64_t *dropped);
 

@@ -119,6 +119,8 @@ static void release_producer(void *value)
     /* the thread may have ended inside a call, by pthread_exit or cancellation: what it had not published is
      * lost, and the thread that adopts the ring is in no call. release: as in wr_fast_add_end */
     atomic_store_explicit(&producer->busy, 0, memory_order_release);
+    if (atomic_load_explicit(&producer->reads, memory_order_relaxed) & 1)
+        wr_producer_end_reading(producer);
     wr_lock_enter(&producers->lock);
     producer->own = false;
     producers->orphans[producers->orphan_count++] = producer;
@@ -286,6 +288,26 @@ struct wr_error *wr_producers_error(struct wr_producers *producers)
 void wr_producers_mark_own(void)
 {
     wr_producer_mine = &cold_own;
+}
+
+/* ---- Looking for label sets ------------------------------------------------------------------ */
+
+void wr_producers_note_reads(const struct wr_producers *producers, uint32_t *reads)
+{
+    wr_membarrier();
+    /* acquire: pairs with the release in make_producer. A later producer begins to read after this. */
+    uint32_t count = atomic_load_explicit(&producers->count, memory_order_acquire);
+    for (uint32_t i = 0; i < WR_PRODUCERS_MOST; i++)
+        reads[i] = i < count ? atomic_fetch_add(&producers->all[i]->reads, 0) : 0;
+}
+
+bool wr_producers_have_read(const struct wr_producers *producers, const uint32_t *reads)
+{
+    uint32_t count = atomic_load_explicit(&producers->count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) /* acquire: pairs with the release in wr_producer_end_reading */
+        if (atomic_load_explicit(&producers->all[i]->reads, memory_order_acquire) == reads[i] && reads[i] & 1)
+            return false;
+    return true;
 }
 
 /* ---- The clock, and the journal -------------------------------------------------------------- */

@@ -64,6 +64,7 @@ struct wr_producer {
     _Atomic bool renew;                     /* its ring is to be moved to the journal */
     _Atomic bool ticks;                     /* time stamps are ticks; written under wr_producers.lock */
     struct wr_lock sharing;
+    _Atomic uint32_t reads; /* odd: the thread is in a call that looks for a label set, see registry/reuse.h */
     struct wr_unrouted unrouted; /* values of groups without a route */
     struct wr_cells cells;       /* values that need no ring */
 
@@ -146,6 +147,38 @@ uint32_t wr_producers_settle(struct wr_producers *producers, int64_t deadline_ns
 
 /* [dispatcher's round] Whether there are values in rings or cells that no round has taken. */
 bool wr_producers_have_values(const struct wr_producers *producers);
+
+/* [producer] Begins to look for a label set. Returns false, and has done nothing, in a signal handler that has
+ * interrupted a call which does. */
+static inline bool wr_producer_begin_reading(struct wr_producer *producer)
+{
+    uint32_t reads = atomic_load_explicit(&producer->reads, memory_order_relaxed);
+    if (reads & 1)
+        return false;
+    /* The store comes before the search: either wr_producers_note_reads sees it, or the search sees what was
+     * done before that. Its membarrier is the fence, so here only the compiler is kept from moving it. Without
+     * membarrier both exchange the number, and whoever is second sees what the first one did before. */
+    if (WR_UNLIKELY(producer->fenced))
+        atomic_exchange(&producer->reads, reads + 1);
+    else
+        atomic_store_explicit(&producer->reads, reads + 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    return true;
+}
+
+static inline void wr_producer_end_reading(struct wr_producer *producer)
+{
+    uint32_t reads = atomic_load_explicit(&producer->reads, memory_order_relaxed);
+    /* release: pairs with the acquire in wr_producers_have_read */
+    atomic_store_explicit(&producer->reads, reads + 1, memory_order_release);
+}
+
+/* [dispatcher's round] Notes which threads are looking for a label set, in WR_PRODUCERS_MOST numbers, after a
+ * full fence in all threads. */
+void wr_producers_note_reads(const struct wr_producers *producers, uint32_t *reads);
+
+/* [dispatcher's round] Whether all of those have ended the call that they were in. */
+bool wr_producers_have_read(const struct wr_producers *producers, const uint32_t *reads);
 
 /* [producer] Calls wake_reader for a ring that was parked. */
 void wr_producer_wake_reader(struct wr_producer *producer);

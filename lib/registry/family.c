@@ -219,7 +219,7 @@ struct wr_family *wr_family_make(struct wr_registry *registry, struct wr_group *
     family = wr_arena_get(&registry->views, sizeof *family + length + 1, _Alignof(struct wr_family));
     if (!family)
         return NULL;
-    family->entry.hash = wr_name_key_hash(registry, &key);
+    wr_hash_set(&family->entry, wr_name_key_hash(registry, &key));
     family->group = group;
     family->length = (uint8_t)length;
     memcpy(family->name, name, length);

@@ -41,8 +41,10 @@ struct wr_family {
     enum weir_instrument enforced; /* by which calls are checked: without what was learned */
     uint32_t *members;             /* ids of its series */
     uint32_t member_count, member_room;
-    _Atomic uint32_t labeled;     /* how many of them have labels */
-    _Atomic uint32_t max_labeled; /* beyond it, further label sets share a series; 0: never */
+    _Atomic uint32_t labeled;                   /* how many of them have labels */
+    _Atomic uint32_t max_labeled;               /* beyond it, further label sets share a series; 0: never */
+    struct weir_stream *spare[WR_STREAM_KINDS]; /* [registry lock] of label sets that were made for the name, by
+                                                   is_foreign: see reuse.h */
     char name[];
 };
 

@@ -4,6 +4,7 @@
 
 #include "os/signals.h"
 #include "registry/family.h"
+#include "registry/reuse.h"
 
 /* ---- Finding --------------------------------------------------------------------------------- */
 
@@ -43,8 +44,8 @@ static uint64_t hash_group(const struct wr_registry *registry, const struct wr_g
 
 static uint64_t hash_stream(const struct wr_registry *registry, const struct wr_stream_key *key)
 {
-    uint64_t hash =
-        wr_hash_mix(registry->seed ^ key->group->entry.hash ^ key->is_foreign, UINT64_C(0x589965cc75374cc3));
+    uint64_t hash = wr_hash_mix(registry->seed ^ wr_hash_of(&key->group->entry) ^ key->is_foreign,
+                                UINT64_C(0x589965cc75374cc3));
     for (size_t i = 0; i < key->count; i++) {
         hash = wr_hash_bytes(hash, key->labels[i].key, strlen(key->labels[i].key));
         hash = wr_hash_bytes(hash, key->labels[i].value, strlen(key->labels[i].value));
@@ -54,7 +55,8 @@ static uint64_t hash_stream(const struct wr_registry *registry, const struct wr_
 
 static uint64_t hash_metric(const struct wr_registry *registry, const struct wr_metric_key *key)
 {
-    return wr_hash_bytes(registry->seed ^ key->stream->entry.hash ^ key->flags, key->name, key->length);
+    /* by the stream's address: its labels may become others, and its series stay */
+    return wr_hash_bytes(registry->seed ^ (uintptr_t)key->stream ^ key->flags, key->name, key->length);
 }
 
 struct wr_group *wr_registry_find_group(const struct wr_registry *registry, const struct wr_group_key *key)
@@ -63,10 +65,23 @@ struct wr_group *wr_registry_find_group(const struct wr_registry *registry, cons
                                                  key);
 }
 
-struct weir_stream *wr_registry_find_stream(const struct wr_registry *registry, const struct wr_stream_key *key)
+/* A search beside a removal may have missed the stream. Under the lock there is none. */
+struct weir_stream *wr_registry_find_stream(struct wr_registry *registry, const struct wr_stream_key *key)
 {
-    return (struct weir_stream *)wr_hash_table_find(&registry->streams, hash_stream(registry, key),
-                                                    match_stream, key);
+    uint64_t hash = hash_stream(registry, key);
+    sigset_t signals;
+    /* acquire: pairs with the release at the end of wr_reuse_unlink */
+    uint64_t before = atomic_load_explicit(&registry->reuse.removals, memory_order_acquire);
+    struct wr_hash_entry *entry = wr_hash_table_find(&registry->streams, hash, match_stream, key);
+    if (WR_LIKELY(entry != NULL))
+        return (struct weir_stream *)entry;
+    /* the slots were read with acquire, so this number is read after them */
+    if (!(before & 1) && atomic_load_explicit(&registry->reuse.removals, memory_order_relaxed) == before)
+        return NULL;
+    wr_registry_lock(registry, &signals);
+    entry = wr_hash_table_find(&registry->streams, hash, match_stream, key);
+    wr_registry_unlock(registry, &signals);
+    return (struct weir_stream *)entry;
 }
 
 struct weir_metric *wr_registry_find_metric(const struct wr_registry *registry, const struct wr_metric_key *key)
@@ -121,7 +136,7 @@ static struct wr_group *make_group(struct wr_registry *registry, const struct wr
     struct wr_group *group = wr_arena_get(&registry->arena, sizeof *group + key->length + 1, WR_LINE);
     if (!group)
         return NULL;
-    group->entry.hash = hash_group(registry, key);
+    wr_hash_set(&group->entry, hash_group(registry, key));
     group->length = (uint32_t)key->length;
     memcpy(group->name, key->name, key->length);
     return group;
@@ -138,21 +153,67 @@ struct wr_group *wr_registry_add_group(struct wr_registry *registry, const struc
     return group;
 }
 
-static bool copy_labels(struct wr_registry *registry, struct weir_stream *stream,
-                        const struct wr_stream_key *key)
+static size_t block_bytes(const struct wr_stream_key *key)
 {
-    weir_label *labels = wr_arena_get(&registry->arena, key->count * sizeof *labels, _Alignof(weir_label));
-    if (!labels)
-        return false;
+    size_t bytes = sizeof(struct wr_label_block) + key->count * sizeof(weir_label);
+    for (size_t i = 0; i < key->count; i++)
+        bytes += strlen(key->labels[i].key) + strlen(key->labels[i].value) + 2;
+    return bytes;
+}
+
+/* Returns NULL if out of memory. */
+static struct wr_label_block *copy_labels(struct wr_registry *registry, const struct wr_stream_key *key)
+{
+    size_t bytes = block_bytes(key);
+    struct wr_label_block *block = wr_slab_get(&registry->reuse.blocks, bytes);
+    if (!block)
+        return NULL;
+    block->bytes = bytes;
+    char *text = (char *)(block->labels + key->count);
     for (size_t i = 0; i < key->count; i++) {
-        labels[i].key = wr_registry_copy_text(registry, key->labels[i].key);
-        labels[i].value = wr_registry_copy_text(registry, key->labels[i].value);
-        if (!labels[i].key || !labels[i].value)
-            return false;
+        block->labels[i].key = text;
+        text = stpcpy(text, key->labels[i].key) + 1;
+        block->labels[i].value = text;
+        text = stpcpy(text, key->labels[i].value) + 1;
     }
-    stream->labels = labels;
+    return block;
+}
+
+static void free_labels(struct wr_registry *registry, const struct weir_stream *stream)
+{
+    struct wr_label_block *block = wr_registry_label_block(stream);
+    if (block)
+        wr_slab_put(&registry->reuse.blocks, block, block->bytes);
+}
+
+/* Handlers get the series by other labels, and as another one. */
+static void rename_series(struct wr_registry *registry, const struct weir_stream *stream)
+{
+    struct wr_view *view;
+    for (struct weir_metric *metric = stream->series; metric; metric = view->next) {
+        view = (struct wr_view *)atomic_load_explicit(&metric->view, memory_order_relaxed);
+        view->series.labels = stream->labels;
+        view->series.label_count = stream->label_count;
+        view->series.serial = ++registry->serials;
+        if (view->level)
+            atomic_store_explicit(view->level, WR_LEVEL_UNKNOWN, memory_order_relaxed);
+        if (registry->on_series)
+            registry->on_series(registry->on_series_ctx, metric);
+    }
+}
+
+bool wr_registry_enter_stream(struct wr_registry *registry, struct weir_stream *stream,
+                              const struct wr_stream_key *key)
+{
+    struct wr_label_block *block = key->count ? copy_labels(registry, key) : NULL;
+    if (key->count && !block)
+        return false;
+    free_labels(registry, stream);
+    stream->labels = block ? block->labels : NULL;
     stream->label_count = (uint32_t)key->count;
-    return true;
+    wr_hash_set(&stream->entry, hash_stream(registry, key));
+    rename_series(registry, stream);
+    return wr_hash_table_insert(&registry->streams, &registry->arena, &stream->entry);
 }
 
 struct weir_stream *wr_registry_add_stream(struct wr_registry *registry, const struct wr_stream_key *key)
@@ -160,18 +221,16 @@ struct weir_stream *wr_registry_add_stream(struct wr_registry *registry, const s
     struct weir_stream *stream = wr_arena_get(&registry->arena, sizeof *stream, WR_LINE);
     if (!stream)
         return NULL;
-    stream->entry.hash = hash_stream(registry, key);
     stream->group = (struct wr_group *)key->group;
     stream->is_foreign = key->is_foreign;
-    if (key->count && !copy_labels(registry, stream, key))
-        return NULL;
-    return wr_hash_table_insert(&registry->streams, &registry->arena, &stream->entry) ? stream : NULL;
+    stream->is_for_name = key->name;
+    return wr_registry_enter_stream(registry, stream, key) ? stream : NULL;
 }
 
 struct weir_stream *wr_registry_plain_stream(struct wr_registry *registry, const struct wr_group *group,
                                              bool is_foreign)
 {
-    struct wr_stream_key key = {group, NULL, 0, is_foreign};
+    struct wr_stream_key key = {.group = group, .is_foreign = is_foreign};
     struct weir_stream *stream = wr_registry_find_stream(registry, &key);
     return stream ? stream : wr_registry_add_stream(registry, &key);
 }
@@ -191,11 +250,11 @@ struct weir_stream *wr_registry_overflow_stream(struct wr_registry *registry, st
     if (stream)
         return stream;
     const weir_label label = {"weir_overflow", "true"};
-    const struct wr_stream_key key = {group, &label, 1, is_foreign};
+    const struct wr_stream_key key = {group, &label, 1, is_foreign, NULL};
     stream = find_or_add_stream(registry, &key);
     if (!stream)
         return NULL;
-    stream->overflow = true;
+    stream->overflow = stream->is_pinned = true;
     /* release: pairs with the acquire loads of calls that look for it */
     atomic_store_explicit(&group->overflow_stream[is_foreign], stream, memory_order_release);
     return stream;
@@ -211,7 +270,7 @@ static struct weir_metric *make_metric(struct wr_registry *registry, const struc
     struct weir_metric *metric = wr_arena_get(&registry->arena, sizeof *metric + key->length + 1, WR_LINE);
     if (!metric)
         return NULL;
-    metric->entry.hash = hash_metric(registry, key);
+    wr_hash_set(&metric->entry, hash_metric(registry, key));
     atomic_store_explicit(&metric->gate, &metric_group(key)->gate, memory_order_relaxed);
     metric->stream = (struct weir_stream *)key->stream;
     metric->flags = key->flags;
@@ -220,11 +279,15 @@ static struct weir_metric *make_metric(struct wr_registry *registry, const struc
     return metric;
 }
 
-/* The level of a gauge, which keeps it through changes of the description. Returns false if out of memory. */
-static bool keep_level(struct wr_registry *registry, const struct weir_metric *metric, struct wr_view *view)
+/* What a series keeps through changes of the description, such as the level of a gauge. Returns false if out of
+ * memory. */
+static bool keep_state(struct wr_registry *registry, const struct weir_metric *metric, struct wr_view *view)
 {
     const struct wr_view *before =
         (const struct wr_view *)atomic_load_explicit(&metric->view, memory_order_relaxed);
+    view->stream = metric->stream;
+    view->next = before ? before->next : metric->stream->series;
+    view->series.serial = before ? before->series.serial : ++registry->serials;
     if (before && before->level)
         view->level = before->level;
     else if (view->series.instrument == WEIR_GAUGE) {
@@ -277,7 +340,7 @@ bool wr_registry_set_view(struct wr_registry *registry, struct weir_metric *metr
         .bucket_count = meaning->bucket_count,
         .foreign = stream->is_foreign,
     };
-    if (!keep_level(registry, metric, view))
+    if (!keep_state(registry, metric, view))
         return false;
     /* release: pairs with the acquire loads of threads that pass the view to a handler */
     if (atomic_exchange_explicit(&metric->view, &view->series, memory_order_acq_rel))
@@ -319,6 +382,7 @@ struct weir_metric *wr_registry_add_metric(struct wr_registry *registry, const s
         !wr_hash_table_insert(&registry->metrics, &registry->arena, &metric->entry))
         return NULL;
     wr_family_add(family, metric);
+    metric->stream->series = metric;
     /* release: the table entry of the id is stored before the id counts */
     atomic_store_explicit(&registry->series, metric->series + 1, memory_order_release);
     return metric;
@@ -374,7 +438,8 @@ void wr_registry_after_fork(struct wr_registry *registry)
 {
     wr_lock_reset(&registry->lock);
     registry->on_series = NULL; /* of the parent's journal */
-    registry->inherited = atomic_load_explicit(&registry->series, memory_order_relaxed);
+    registry->inherited = registry->serials;
+    wr_reuse_after_fork(registry);
     struct wr_group *group = atomic_load_explicit(&registry->last_group, memory_order_relaxed);
     for (; group; group = group->next) {
         atomic_store_explicit(&group->gate, WR_GATE_COLD, memory_order_relaxed);

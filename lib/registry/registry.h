@@ -1,7 +1,8 @@
 /* registry: the tables of groups, streams (a group with labels) and series (a name in a stream), each interned
  * once. Other folders use them through stream.h, series.h and family.h.
  *
- * Objects are never freed or moved, so producers may keep pointers to them. Finding takes no lock. Creating
+ * Objects are never freed or moved, so producers may keep pointers to them. The stream of a label set that has
+ * ended may be given to another label set: see reuse.h. Finding takes no lock. Creating
  * takes the registry lock with signals blocked, so that a signal handler that creates something does not find
  * the lock held by the thread that it interrupted. Each object is complete before the one store that publishes
  * it: in a child that was forked in between the object is missing, but the tables are consistent.
@@ -21,6 +22,7 @@
 #include "os/arena.h"
 #include "registry/hash_table.h"
 #include "os/lock.h"
+#include "os/slab.h"
 
 /* States of a group's gate, which determine what its producers do. Set by the dispatcher's rounds; producers
  * sleep on it while it is WAIT. */
@@ -65,6 +67,7 @@ struct wr_group {
     /* used beyond settings.max_series, for new names and for new label sets; NULL: not needed yet */
     _Atomic(struct weir_metric *) overflow[WR_STREAM_KINDS]; /* by stream->is_foreign */
     _Atomic(struct weir_stream *) overflow_stream[WR_STREAM_KINDS];
+    struct weir_stream *spare[WR_STREAM_KINDS]; /* [registry lock] those that programs ask for: see reuse.h */
     char name[];
 };
 
@@ -76,8 +79,35 @@ struct weir_stream {
     bool is_foreign;       /* values come from elsewhere, through a source. Part of its identity: the labels of
                               the configuration, which these do not get, would make it another stream, too */
     uint32_t label_count;
-    uint32_t living; /* [registry lock] with labels: series that calls add to and that have not ended */
-    const weir_label *labels; /* sorted by key */
+    const weir_label *labels; /* sorted by key; in a struct wr_label_block */
+
+    /* of one with labels: see reuse.h */
+    _Atomic bool is_pinned;   /* a program has asked for it */
+    _Atomic bool is_derived;  /* it ends with the stream that it was derived from, and not before; written under
+                                 the  registry lock */
+    _Atomic bool is_leaving;  /* it is being looked at whether it can be reused: who needs it has to say so */
+    _Atomic uint32_t holders; /* sources that add to it, and handlers that keep pointers to its series */
+    bool is_for_name;         /* it was made for one name, not for a program that asks for a stream */
+    bool is_counted;          /* [registry lock] this and the following ones: in registry.count */
+    uint8_t stage;            /* enum wr_stream_stage */
+    uint32_t living;          /* series that calls add to and that have not ended */
+    struct weir_metric *series; /* all that were ever made, the latest first, linked by wr_view.next */
+    struct weir_stream *next;   /* in a list of those of the same stage */
+};
+
+enum wr_stream_stage {
+    WR_STREAM_IN_USE,
+    WR_STREAM_ENDED,    /* it has ended since it was looked at */
+    WR_STREAM_UNLINKED, /* it is found no longer */
+    WR_STREAM_SPARE,    /* it may be given to another label set */
+};
+
+/* The labels of a stream, and behind them their texts. */
+struct wr_label_block {
+    size_t bytes;
+    struct weir_stream *derived;      /* made by wr_stream_derive from this one, linked by the next field */
+    struct weir_stream *next_derived; /* if it was derived */
+    weir_label labels[];
 };
 
 /* A stream that refuses because of its name or labels, and why. */
@@ -130,10 +160,22 @@ enum { WR_INSTRUMENT_REFUSES = 255 };
 struct wr_view {
     weir_series series;
     _Atomic uint64_t *level; /* of a gauge: the bits of its level, a double, or WR_LEVEL_UNKNOWN; else NULL */
+    struct weir_stream *stream;
+    struct weir_metric *next; /* [registry lock] of the same stream; NULL: it was the first */
 };
 
 /* A NaN that no computation yields. */
 #define WR_LEVEL_UNKNOWN UINT64_C(0x7ff8776569720000)
+
+/* See reuse.h. [registry lock] but for what is atomic. */
+struct wr_reuse {
+    struct wr_slab blocks;                          /* of labels */
+    struct weir_stream *ended, *leaving, *unlinked; /* linked by next */
+    _Atomic uint32_t ended_count;                   /* of the first list */
+    _Atomic uint64_t removals; /* from the table of streams: begun and ended, so odd while one is in progress */
+    _Atomic uint64_t releases; /* how often ids were made free for other series */
+    _Atomic uint32_t readers;  /* calls that look for streams, of threads without a producer of their own */
+};
 
 enum { WR_REGISTRY_CHUNKS = 16, WR_REGISTRY_FIRST_CHUNK = 1024 };
 /* How many streams with bad names are kept apart. */
@@ -151,13 +193,15 @@ struct wr_registry {
     _Atomic uint32_t count;                /* groups, label sets and series */
     _Atomic uint32_t max;                  /* settings.max_series */
     _Atomic uint32_t series;               /* number of ids in use */
-    uint32_t inherited;                    /* series below this are of the parent process, too */
+    uint64_t serials;                      /* [registry lock] given so far */
+    uint64_t inherited;                    /* series with serials up to this are of the parent process, too */
     _Atomic uint64_t redefinitions;        /* how often a series that existed got another meaning */
     _Atomic uint64_t met;                  /* how many series of other processes have become known here too */
     /* id -> metric; chunk n holds WR_REGISTRY_FIRST_CHUNK << n of them */
     _Atomic(struct weir_metric **) chunks[WR_REGISTRY_CHUNKS];
-    /* [registry lock] called with each series that is created or described, before its id is used; may be NULL
-     */
+    struct wr_reuse reuse;
+    /* [registry lock] called with each series that is created, described or given to another label set, before
+     * its id is used; may be NULL */
     void (*on_series)(void *ctx, const struct weir_metric *metric);
     void *on_series_ctx;
     _Atomic(struct wr_group *) first_overflow; /* the group that reached settings.max_series first */
@@ -184,6 +228,7 @@ struct wr_stream_key {
     const weir_label *labels;
     size_t count;
     bool is_foreign;
+    const char *name; /* of a series that it is for, so that it may be reused; NULL: it stays for ever */
 };
 
 struct wr_metric_key {
@@ -203,10 +248,9 @@ struct wr_registry *wr_registry_refusing(void);
 /* In a forked child: resets the lock, and sets all gates to COLD. */
 void wr_registry_after_fork(struct wr_registry *registry);
 
-/* [any thread] Return NULL if there is none. */
+/* [any thread] Return NULL if there is none. A stream may be one that is leaving: see reuse.h. */
 struct wr_group *wr_registry_find_group(const struct wr_registry *registry, const struct wr_group_key *key);
-struct weir_stream *wr_registry_find_stream(const struct wr_registry *registry,
-                                            const struct wr_stream_key *key);
+struct weir_stream *wr_registry_find_stream(struct wr_registry *registry, const struct wr_stream_key *key);
 struct weir_metric *wr_registry_find_metric(const struct wr_registry *registry,
                                             const struct wr_metric_key *key);
 
@@ -240,6 +284,19 @@ struct weir_stream *wr_registry_overflow_stream(struct wr_registry *registry, st
 
 /* [registry lock] Returns a copy that is never freed. NULL if out of memory. */
 const char *wr_registry_copy_text(struct wr_registry *registry, const char *text);
+
+/* [registry lock] Gives a stream that is not in the table the labels of the key, and enters it. Returns false
+ * if out of memory. */
+bool wr_registry_enter_stream(struct wr_registry *registry, struct weir_stream *stream,
+                              const struct wr_stream_key *key);
+
+/* The block of a stream's labels. NULL: it has none. */
+static inline struct wr_label_block *wr_registry_label_block(const struct weir_stream *stream)
+{
+    return stream->label_count
+               ? (struct wr_label_block *)((char *)stream->labels - offsetof(struct wr_label_block, labels))
+               : NULL;
+}
 
 /* [registry lock] Replaces what handlers get of a series, and how calls treat it: `enforced` is an enum
  * weir_instrument. The meaning is not copied. Returns false if out of memory. */

@@ -4,6 +4,7 @@
 
 #include "registry/family.h"
 #include "registry/name.h"
+#include "registry/reuse.h"
 #include "registry/stream.h"
 #include "text/error.h"
 
@@ -197,15 +198,15 @@ struct weir_metric *wr_series_derive(struct wr_registry *registry, const struct 
 
 /* ---- The end of a series --------------------------------------------------------------------- */
 
-/* Counts one series of a label set, and the label set if it is its only one: number is 1 or -1. */
+/* Counts one series of a label set: number is 1 or -1. */
 static void count_places(struct wr_registry *registry, struct weir_metric *metric, int number)
 {
     struct weir_stream *stream = metric->stream;
     struct wr_family *family = wr_family_find(registry, stream->group, metric->name, metric->length);
-    uint32_t others = number > 0 ? stream->living++ : --stream->living;
-    uint32_t places = others ? 1 : 2;
+    stream->living += (uint32_t)number;
     atomic_fetch_add_explicit(&family->labeled, (uint32_t)number, memory_order_relaxed);
-    atomic_fetch_add_explicit(&registry->count, (uint32_t)number * places, memory_order_relaxed);
+    atomic_fetch_add_explicit(&registry->count, (uint32_t)number, memory_order_relaxed);
+    wr_reuse_note(registry, stream);
 }
 
 /* [registry lock] */
@@ -239,6 +240,15 @@ void wr_series_recover(struct weir_metric *metric)
     atomic_fetch_or_explicit(&metric->known, WR_KNOWN_FROM_DISK, memory_order_relaxed);
 }
 
+/* [registry lock] */
+static void begin(struct wr_registry *registry, struct weir_metric *metric)
+{
+    if (atomic_load_explicit(&metric->is_ended, memory_order_relaxed) && has_places(metric))
+        count_places(registry, metric, 1);
+    /* release: who finds that it lives finds its labels, which may be new */
+    atomic_store_explicit(&metric->is_ended, false, memory_order_release);
+}
+
 void wr_series_begin(struct wr_registry *registry, struct weir_metric *metric)
 {
     sigset_t signals;
@@ -246,13 +256,42 @@ void wr_series_begin(struct wr_registry *registry, struct weir_metric *metric)
     if (!atomic_load_explicit(&metric->is_ended, memory_order_relaxed))
         return;
     wr_registry_lock(registry, &signals);
-    if (atomic_load_explicit(&metric->is_ended, memory_order_relaxed) && has_places(metric))
-        count_places(registry, metric, 1);
-    atomic_store_explicit(&metric->is_ended, false, memory_order_relaxed);
+    begin(registry, metric);
     wr_registry_unlock(registry, &signals);
 }
 
 /* ---- Labels of the call ---------------------------------------------------------------------- */
+
+/* [registry lock] A series that has ended takes its places in the limits again, or its values go where those of
+ * a new one would: its stream may have been that of another label set. */
+static struct weir_metric *begin_or_share(struct wr_registry *registry, struct weir_metric *metric)
+{
+    const struct wr_metric_key key = {metric->stream, metric->name, metric->length, metric->flags};
+    if (!atomic_load_explicit(&metric->is_ended, memory_order_relaxed) || !has_places(metric))
+        return metric;
+    if (is_shared(registry, &key))
+        return make_shared(registry, &key);
+    if (wr_registry_is_full(registry))
+        return wr_series_overflow(registry, metric->stream->group, metric->stream->is_foreign);
+    begin(registry, metric);
+    return metric;
+}
+
+struct weir_metric *wr_series_get_living(struct wr_registry *registry, struct weir_stream *stream,
+                                         const char *name, uint16_t flags, struct wr_error *error)
+{
+    struct weir_metric *metric = wr_series_get(registry, stream, name, flags, error);
+    sigset_t signals;
+    if (WR_LIKELY(!atomic_load_explicit(&metric->is_ended, memory_order_relaxed)) || metric->stream != stream)
+        return metric;
+    wr_registry_lock(registry, &signals);
+    metric = begin_or_share(registry, metric);
+    wr_registry_unlock(registry, &signals);
+    if (metric)
+        return metric;
+    wr_error_set(error, WEIR_ERR_MEMORY, "name \"%s\": out of memory", name);
+    return registry->no_memory_metric;
+}
 
 struct weir_metric *wr_series_get_labeled(struct wr_registry *registry, struct weir_stream *stream,
                                           const char *name, uint16_t flags, const weir_label *labels,
@@ -262,19 +301,19 @@ struct weir_metric *wr_series_get_labeled(struct wr_registry *registry, struct w
     if (stream->refusal)
         return refuse(registry, stream, error);
     struct weir_stream *labeled = count ? wr_stream_find_labeled(registry, stream, labels, count) : stream;
-    if (labeled)
-        return wr_series_get(registry, labeled, name, flags, error);
+    if (labeled && !wr_reuse_is_leaving(labeled))
+        return wr_series_get_living(registry, labeled, name, flags, error);
     /* A label set that the name has no room for gets no stream of its own. */
     size_t length = wr_name_check(name, "name", error);
     if (!length)
         return registry->bad_name_metric;
     family = wr_family_find(registry, stream->group, name, length);
     struct wr_metric_key key = {stream, name, length, flags};
-    if (family && wr_family_is_full(family)) {
+    if (!labeled && family && wr_family_is_full(family)) {
         struct weir_metric *shared = find_shared(registry, &key);
         if (shared)
             return shared;
     }
-    labeled = wr_stream_get_labeled(registry, stream, labels, count, error);
-    return wr_series_get(registry, labeled, name, flags, labeled->refusal ? NULL : error);
+    labeled = wr_stream_get_labeled(registry, stream, labels, count, name, error);
+    return wr_series_get_living(registry, labeled, name, flags, labeled->refusal ? NULL : error);
 }

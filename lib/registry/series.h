@@ -14,6 +14,11 @@ struct wr_error;
 struct weir_metric *wr_series_get(struct wr_registry *registry, struct weir_stream *stream, const char *name,
                                   uint16_t flags, struct wr_error *error);
 
+/* [any thread] The same for a value that is to be added now: if the series has ended, it takes its places in
+ * the limits again, or beyond them is the one that has the values of others. */
+struct weir_metric *wr_series_get_living(struct wr_registry *registry, struct weir_stream *stream,
+                                         const char *name, uint16_t flags, struct wr_error *error);
+
 /* [any thread] Returns the series of a name, or NULL if it does not exist. */
 struct weir_metric *wr_series_find(const struct wr_registry *registry, const struct weir_stream *stream,
                                    const char *name, uint16_t flags);
@@ -45,8 +50,8 @@ static inline bool wr_series_is_of_others(const struct weir_metric *metric)
 struct weir_metric *wr_series_derive(struct wr_registry *registry, const struct weir_stream *stream,
                                      const char *name, uint16_t flags, const struct wr_meaning *meaning);
 
-/* [any thread] Returns the series of a name with labels in addition to those of the stream, as wr_series_get.
- */
+/* [any thread, reading if there are labels] Returns the series of a name with labels in addition to those of
+ * the stream, as wr_series_get. */
 struct weir_metric *wr_series_get_labeled(struct wr_registry *registry, struct weir_stream *stream,
                                           const char *name, uint16_t flags, const weir_label *labels,
                                           size_t count, struct wr_error *error);

@@ -4,6 +4,7 @@
 
 #include "text/error.h"
 #include "registry/name.h"
+#include "registry/reuse.h"
 #include "registry/series.h"
 
 /* ---- Labels ---------------------------------------------------------------------------------- */
@@ -49,16 +50,37 @@ static bool sort_labels(weir_label *sorted, const weir_label *labels, size_t cou
 
 /* ---- Creating -------------------------------------------------------------------------------- */
 
-static struct weir_stream *make_labeled(struct wr_registry *registry, const struct wr_stream_key *key)
+static struct weir_stream *reuse_or_add(struct wr_registry *registry, const struct wr_stream_key *key)
 {
+    struct weir_stream *stream = wr_reuse_take(registry, key);
+    return stream ? stream : wr_registry_add_stream(registry, key);
+}
+
+static struct weir_stream *find_or_make_labeled(struct wr_registry *registry, const struct wr_stream_key *key)
+{
+    struct wr_group *group = (struct wr_group *)key->group;
     struct weir_stream *stream = wr_registry_find_stream(registry, key);
     if (stream)
         return stream;
-    if (wr_registry_count_one(registry))
-        return wr_registry_add_stream(registry, key);
-    struct wr_group *group = (struct wr_group *)key->group;
+    if (wr_registry_count_one(registry)) {
+        stream = reuse_or_add(registry, key);
+        if (stream)
+            stream->is_counted = true;
+        return stream;
+    }
     wr_registry_note_full(registry, group);
     return wr_registry_overflow_stream(registry, group, key->is_foreign);
+}
+
+static struct weir_stream *make_labeled(struct wr_registry *registry, const struct wr_stream_key *key)
+{
+    struct weir_stream *stream = find_or_make_labeled(registry, key);
+    if (!stream)
+        return NULL;
+    wr_reuse_take_back(stream);
+    if (!key->name)
+        atomic_store_explicit(&stream->is_pinned, true, memory_order_relaxed);
+    return stream;
 }
 
 static struct wr_group *make_group(struct wr_registry *registry, const struct wr_group_key *key,
@@ -111,7 +133,16 @@ void wr_stream_adopt_group(struct wr_registry *registry, const char *group)
 
 /* ---- Finding --------------------------------------------------------------------------------- */
 
-static struct weir_stream *find(const struct wr_registry *registry, const struct wr_group_key *group_key,
+/* Whether it is as the key wants it, without a change under the lock. */
+static bool is_usable(const struct weir_stream *stream, const struct wr_stream_key *key)
+{
+    if (!key->count)
+        return true;
+    return !wr_reuse_is_leaving(stream) &&
+           (key->name || atomic_load_explicit(&stream->is_pinned, memory_order_relaxed));
+}
+
+static struct weir_stream *find(struct wr_registry *registry, const struct wr_group_key *group_key,
                                 const struct wr_stream_key *sorted)
 {
     const struct wr_group *group = wr_registry_find_group(registry, group_key);
@@ -120,9 +151,11 @@ static struct weir_stream *find(const struct wr_registry *registry, const struct
     struct wr_stream_key key = *sorted;
     key.group = group;
     struct weir_stream *stream = wr_registry_find_stream(registry, &key);
-    if (!stream && key.count && wr_registry_is_full(registry))
-        stream = atomic_load_explicit(&group->overflow_stream[key.is_foreign], memory_order_acquire);
-    return stream;
+    if (stream)
+        return is_usable(stream, &key) ? stream : NULL;
+    return key.count && wr_registry_is_full(registry)
+               ? atomic_load_explicit(&group->overflow_stream[key.is_foreign], memory_order_acquire)
+               : NULL;
 }
 
 /* ---- Refusing -------------------------------------------------------------------------------- */
@@ -175,28 +208,39 @@ const char *wr_stream_refusal(const struct wr_registry *registry, const struct w
     return wr_error_text(stream->refusal);
 }
 
-static struct weir_stream *get(struct wr_registry *registry, const char *group, const weir_label *labels,
-                               size_t count, bool is_foreign, struct wr_error *error)
+/* wanted: its labels are not sorted yet. */
+static struct weir_stream *get(struct wr_registry *registry, const char *group,
+                               const struct wr_stream_key *wanted, struct wr_error *error)
 {
     weir_label sorted[WR_STREAM_LABELS];
-    const struct wr_stream_key key = {NULL, sorted, count, is_foreign};
+    const weir_label *labels = wanted->labels;
+    size_t count = wanted->count;
+    const struct wr_stream_key key = {NULL, sorted, count, wanted->is_foreign, wanted->name};
     struct wr_group_key group_key = {group, wr_name_check_group(group, error)};
     if (!group_key.length || !check_labels(labels, count, error) || !sort_labels(sorted, labels, count, error))
         return get_refused(registry, error);
+    wr_reuse_begin_reading(registry); /* what is for a name is read by the caller, too */
     struct weir_stream *stream = find(registry, &group_key, &key);
+    wr_reuse_end_reading(registry);
     return stream ? stream : make(registry, &group_key, &key, error);
 }
 
 struct weir_stream *wr_stream_get(struct wr_registry *registry, const char *group, const weir_label *labels,
                                   size_t count, struct wr_error *error)
 {
-    return get(registry, group, labels, count, false, error);
+    return get(registry, group, &(struct wr_stream_key){NULL, labels, count, false, NULL}, error);
 }
 
 struct weir_stream *wr_stream_get_foreign(struct wr_registry *registry, const char *group,
                                           const weir_label *labels, size_t count, struct wr_error *error)
 {
-    return get(registry, group, labels, count, true, error);
+    return get(registry, group, &(struct wr_stream_key){NULL, labels, count, true, NULL}, error);
+}
+
+struct weir_stream *wr_stream_get_for(struct wr_registry *registry, const char *group,
+                                      const struct wr_stream_key *key, struct wr_error *error)
+{
+    return get(registry, group, key, error);
 }
 
 /* ---- Labels of the call ---------------------------------------------------------------------- */
@@ -222,7 +266,7 @@ static int merge_sorted(weir_label *merged, const struct weir_stream *base, cons
     return (int)n;
 }
 
-struct weir_stream *wr_stream_find_labeled(const struct wr_registry *registry, const struct weir_stream *base,
+struct weir_stream *wr_stream_find_labeled(struct wr_registry *registry, const struct weir_stream *base,
                                            const weir_label *labels, size_t count)
 {
     weir_label merged[WR_STREAM_LABELS], sorted[WR_STREAM_LABELS];
@@ -234,12 +278,13 @@ struct weir_stream *wr_stream_find_labeled(const struct wr_registry *registry, c
         total = merge_sorted(merged, base, sorted, count);
     if (total < 0)
         return NULL;
-    const struct wr_stream_key key = {base->group, merged, (size_t)total, base->is_foreign};
+    const struct wr_stream_key key = {base->group, merged, (size_t)total, base->is_foreign, NULL};
     return wr_registry_find_stream(registry, &key);
 }
 
 struct weir_stream *wr_stream_get_labeled(struct wr_registry *registry, const struct weir_stream *base,
-                                          const weir_label *labels, size_t count, struct wr_error *error)
+                                          const weir_label *labels, size_t count, const char *name,
+                                          struct wr_error *error)
 {
     weir_label both[2 * WR_STREAM_LABELS];
     if (!check_labels(labels, count, error))
@@ -248,25 +293,48 @@ struct weir_stream *wr_stream_get_labeled(struct wr_registry *registry, const st
         both[i] = base->labels[i];
     for (size_t i = 0; i < count; i++)
         both[base->label_count + i] = labels[i];
-    return get(registry, base->group->name, both, base->label_count + count, base->is_foreign, error);
+    const struct wr_stream_key key = {NULL, both, base->label_count + count, base->is_foreign, name};
+    return get(registry, base->group->name, &key, error);
+}
+
+/* [registry lock] One that was made for something else stays, since the base does not end with it. */
+static void note_derived(const struct weir_stream *base, struct weir_stream *derived, bool is_new)
+{
+    struct wr_label_block *from = wr_registry_label_block(base);
+    if (derived->is_derived)
+        return;
+    derived->is_derived = is_new && from;
+    wr_reuse_take_back(derived);
+    if (!derived->is_derived)
+        atomic_store_explicit(&derived->is_pinned, true, memory_order_relaxed);
+    if (!derived->is_derived)
+        return;
+    wr_registry_label_block(derived)->next_derived = from->derived;
+    from->derived = derived;
 }
 
 const struct weir_stream *wr_stream_derive(struct wr_registry *registry, const struct weir_stream *base,
-                                           const weir_label *label)
+                                           const weir_label *label, const char *name)
 {
     weir_label merged[WR_STREAM_LABELS];
     sigset_t signals;
     int total = merge_sorted(merged, base, label, 1);
     if (total < 0)
         return NULL;
-    const struct wr_stream_key key = {base->group, merged, (size_t)total, base->is_foreign};
+    const struct wr_stream_key key = {base->group, merged, (size_t)total, base->is_foreign, name};
+    wr_reuse_begin_reading(registry);
     struct weir_stream *stream = wr_registry_find_stream(registry, &key);
-    if (stream)
+    bool is_kept = stream && (atomic_load_explicit(&stream->is_derived, memory_order_relaxed) ||
+                              atomic_load_explicit(&stream->is_pinned, memory_order_relaxed));
+    wr_reuse_end_reading(registry);
+    if (is_kept)
         return stream;
     wr_registry_lock(registry, &signals);
-    stream = wr_registry_find_stream(registry, &key);
-    if (!stream)
-        stream = wr_registry_add_stream(registry, &key);
+    bool is_new = !(stream = wr_registry_find_stream(registry, &key));
+    if (is_new)
+        stream = reuse_or_add(registry, &key);
+    if (stream)
+        note_derived(base, stream, is_new);
     wr_registry_unlock(registry, &signals);
     return stream;
 }

@@ -11,15 +11,20 @@ enum { WR_STREAM_LABELS = 64 };
 /* Sorts labels by their keys, the order in which streams have them. */
 void wr_stream_sort_labels(weir_label *labels, size_t count);
 
-/* [any thread] As weir_get_stream_labeled. Never NULL: on failure a stream that refuses values, with the error
- * set.
- */
+/* [any thread] As weir_get_stream_labeled: the stream stays for ever. Never NULL: on failure a stream that
+ * refuses values, with the error set. */
 struct weir_stream *wr_stream_get(struct wr_registry *registry, const char *group, const weir_label *labels,
                                   size_t count, struct wr_error *error);
 
 /* [any thread] The same for values that come from elsewhere: settings.labels do not apply to them. */
 struct weir_stream *wr_stream_get_foreign(struct wr_registry *registry, const char *group,
                                           const weir_label *labels, size_t count, struct wr_error *error);
+
+/* [any thread] The same for a series of the name in the key, which has no group and whose labels need not be
+ * sorted. The stream may be reused once its series have ended, so the caller is reading until it has used or
+ * held it: see reuse.h. */
+struct weir_stream *wr_stream_get_for(struct wr_registry *registry, const char *group,
+                                      const struct wr_stream_key *key, struct wr_error *error);
 
 /* [any thread] Makes the group of values that an earlier process has added, if it is not there, also beyond
  * settings.max_series: what does not fit goes to the series weir_overflow of its group, and is not refused. An
@@ -29,18 +34,20 @@ void wr_stream_adopt_group(struct wr_registry *registry, const char *group);
 /* [any thread] Why a stream refuses: the message with which it was asked for, or that of its error code. */
 const char *wr_stream_refusal(const struct wr_registry *registry, const struct weir_stream *stream);
 
-/* [any thread] Returns the stream with labels in addition to those of `base`; NULL: there is none, or the
- * labels are not valid. */
-struct weir_stream *wr_stream_find_labeled(const struct wr_registry *registry, const struct weir_stream *base,
+/* [any thread, reading] Returns the stream with labels in addition to those of `base`, which may be leaving:
+ * see reuse.h; NULL: there is none, or the labels are not valid. */
+struct weir_stream *wr_stream_find_labeled(struct wr_registry *registry, const struct weir_stream *base,
                                            const weir_label *labels, size_t count);
 
-/* [any thread] The same, and creates it, as wr_stream_get. A key that the base has too is refused. */
+/* [any thread, reading] The same for a series of that name, and creates it, as wr_stream_get_for. A key that
+ * the base has too is refused. */
 struct weir_stream *wr_stream_get_labeled(struct wr_registry *registry, const struct weir_stream *base,
-                                          const weir_label *labels, size_t count, struct wr_error *error);
+                                          const weir_label *labels, size_t count, const char *name,
+                                          struct wr_error *error);
 
-/* [any thread] The same for one more label, of a part of what weir knows of a series: it is not counted against
- * any limit. NULL: it cannot have that label, or out of memory. */
+/* [any thread] The same for one more label, of a part of that name of what weir knows of a series: it is not
+ * counted against any limit, and is reused with the base. NULL: it cannot have that label, or out of memory. */
 const struct weir_stream *wr_stream_derive(struct wr_registry *registry, const struct weir_stream *base,
-                                           const weir_label *label);
+                                           const weir_label *label, const char *name);
 
 #endif

@@ -128,7 +128,7 @@ static int add_event(struct weir_stream *stream, const struct named_event *event
     return wr_intake_finish(&call, wr_ring_position(&call.producer->ring) + call.slots);
 }
 
-int wr_event_add(struct weir_stream *stream, const struct wr_event *event)
+static int add_checked(struct weir_stream *stream, const struct wr_event *event)
 {
     enum { LONGEST = (WR_INTAKE_LARGEST - 1) * sizeof(weir_sample) };
     struct named_event named = {event, NULL, 0};
@@ -144,6 +144,16 @@ int wr_event_add(struct weir_stream *stream, const struct wr_event *event)
         return wr_intake_refuse(WEIR_REFUSED_NAME, event->count, error.text);
     named.length = (uint32_t)length;
     return add_event(stream, &named);
+}
+
+int wr_event_add(struct weir_stream *stream, const struct wr_event *event)
+{
+    if (!event->label_count)
+        return add_checked(stream, event);
+    struct wr_reading reading = wr_intake_begin_reading();
+    int result = add_checked(stream, event);
+    wr_intake_end_reading(&reading);
+    return result;
 }
 
 int wr_event_add_sample(struct weir_stream *stream, const weir_sample_spec *spec)

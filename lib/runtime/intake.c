@@ -697,6 +697,22 @@ int wr_intake_change(struct weir_metric *metric, double change)
     return result;
 }
 
+struct wr_reading wr_intake_begin_reading_without(void)
+{
+    struct wr_runtime *runtime = wr_runtime_get();
+    if (!runtime)
+        return (struct wr_reading){NULL, NULL, 0};
+    struct wr_reading reading = {NULL, &runtime->registry, wr_cancel_disable()};
+    wr_reuse_begin_reading(&runtime->registry);
+    return reading;
+}
+
+void wr_intake_end_reading_without(const struct wr_reading *reading)
+{
+    wr_reuse_end_reading(reading->registry);
+    wr_cancel_restore(&reading->cancel);
+}
+
 /* Sets the thread's last error, and logs that a limit was reached. */
 static void note_found(struct wr_runtime *runtime, const struct weir_metric *metric,
                        const struct wr_error *error)
@@ -726,13 +742,18 @@ struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name,
 struct weir_metric *wr_intake_find_labeled(struct weir_stream *stream, const char *name,
                                            const weir_label *labels, size_t count)
 {
-    const struct wr_runtime *runtime = wr_runtime_get();
+    struct wr_runtime *runtime = wr_runtime_get();
     struct weir_stream *labeled =
         WR_LIKELY(runtime) ? wr_stream_find_labeled(&runtime->registry, stream, labels, count) : NULL;
-    struct weir_metric *metric = labeled ? wr_fast_add_find(labeled, name) : NULL;
-    if (WR_LIKELY(metric))
-        return metric;
-    return labeled ? wr_intake_learn(labeled, name) : wr_intake_find(stream, name, 0, labels, count);
+    if (WR_UNLIKELY(!labeled || wr_reuse_is_leaving(labeled)))
+        return wr_intake_find(stream, name, 0, labels, count);
+    struct weir_metric *metric = wr_fast_add_find(labeled, name);
+    if (WR_UNLIKELY(!metric))
+        metric = wr_intake_learn(labeled, name);
+    /* one that has ended takes its places in the limits again, if it may */
+    return WR_LIKELY(!atomic_load_explicit(&metric->is_ended, memory_order_relaxed))
+               ? metric
+               : wr_intake_find(stream, name, 0, labels, count);
 }
 
 /* Most names are in the registry, and only not in this thread's caches. */

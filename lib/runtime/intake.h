@@ -16,6 +16,7 @@
 #include "producer/fast_add.h"
 #include "producer/producer.h"
 #include "registry/registry.h"
+#include "registry/reuse.h"
 #include "producer/ring.h"
 
 /* Adds one value of a series. Returns as weir_metric_add. */
@@ -27,15 +28,42 @@ int wr_intake_add_checked(struct wr_producer *producer, struct weir_metric *metr
 /* Moves the level of a gauge, and adds it. Returns as weir_metric_change. */
 int wr_intake_change(struct weir_metric *metric, double change);
 
-/* Finds or makes the series of a name, with labels in addition to those of the stream. Never returns NULL; the
- * series of a bad name or label refuses values. */
+/* A call that looks for a label set, and uses it before it ends: see registry/reuse.h. */
+struct wr_reading {
+    struct wr_producer *producer; /* NULL: the thread has none of its own */
+    struct wr_registry *registry; /* then; NULL: there is none, or an interrupted call ends it */
+    int cancel;                   /* then: what is to be restored */
+};
+
+/* The same for a thread without a producer of its own. */
+struct wr_reading wr_intake_begin_reading_without(void);
+void wr_intake_end_reading_without(const struct wr_reading *reading);
+
+static inline struct wr_reading wr_intake_begin_reading(void)
+{
+    struct wr_producer *producer = wr_producer_mine;
+    if (WR_UNLIKELY(!producer->home || producer->shared))
+        return wr_intake_begin_reading_without();
+    return (struct wr_reading){wr_producer_begin_reading(producer) ? producer : NULL, NULL, 0};
+}
+
+static inline void wr_intake_end_reading(const struct wr_reading *reading)
+{
+    if (WR_LIKELY(reading->producer != NULL))
+        wr_producer_end_reading(reading->producer);
+    else if (reading->registry)
+        wr_intake_end_reading_without(reading);
+}
+
+/* [reading, if there are labels] Finds or makes the series of a name, with labels in addition to those of the
+ * stream. Never returns NULL; the series of a bad name or label refuses values. */
 struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name, uint16_t flags,
                                    const weir_label *labels, size_t count);
 
 /* The same for a series without flags and further labels, and puts it into the thread's cache. */
 struct weir_metric *wr_intake_learn(struct weir_stream *stream, const char *name);
 
-/* The same with labels, by way of the thread's cache. */
+/* [reading] The same with labels, by way of the thread's cache. */
 struct weir_metric *wr_intake_find_labeled(struct weir_stream *stream, const char *name,
                                            const weir_label *labels, size_t count);
 

@@ -38,5 +38,6 @@ weir_batch wr_batch_of(const struct wr_range *range, struct wr_batch_core *core,
         .origin = core->origin,
         .foreign_labels = instance,
         .foreign_label_count = instance ? 1 : 0,
+        .definitions = core->redefinitions,
     };
 }

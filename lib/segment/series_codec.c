@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "registry/family.h"
+#include "registry/reuse.h"
 #include "registry/series.h"
 #include "registry/stream.h"
 #include "text/error.h"
@@ -155,14 +156,13 @@ static bool is_shared(const struct weir_metric *metric, const weir_series *view)
            !(strcmp(metric->name, view->name) == 0 && has_labels(metric->stream, view));
 }
 
-struct wr_series_codec_place wr_series_codec_intern(struct wr_registry *registry, const weir_series *view,
-                                                    bool *no_memory)
+static struct wr_series_codec_place intern(struct wr_registry *registry, const weir_series *view,
+                                           bool *no_memory)
 {
     struct wr_error error;
     wr_stream_adopt_group(registry, view->group);
-    struct weir_stream *stream =
-        view->foreign ? wr_stream_get_foreign(registry, view->group, view->labels, view->label_count, &error)
-                      : wr_stream_get(registry, view->group, view->labels, view->label_count, &error);
+    const struct wr_stream_key key = {NULL, view->labels, view->label_count, view->foreign, view->name};
+    struct weir_stream *stream = wr_stream_get_for(registry, view->group, &key, &error);
     uint16_t flags = view->cumulative ? WEIR_SAMPLE_CUMULATIVE : 0;
     bool is_new = !wr_series_find(registry, stream, view->name, flags);
     struct weir_metric *metric = wr_series_get(registry, stream, view->name, flags, &error);
@@ -174,5 +174,14 @@ struct wr_series_codec_place wr_series_codec_intern(struct wr_registry *registry
     struct wr_series_codec_place place = {metric->series + 1, is_shared(metric, view)};
     if (!place.is_shared)
         wr_family_learn(registry, metric, view);
+    return place;
+}
+
+struct wr_series_codec_place wr_series_codec_intern(struct wr_registry *registry, const weir_series *view,
+                                                    bool *no_memory)
+{
+    wr_reuse_begin_reading(registry);
+    struct wr_series_codec_place place = intern(registry, view, no_memory);
+    wr_reuse_end_reading(registry);
     return place;
 }

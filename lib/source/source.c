@@ -14,6 +14,7 @@
 #include "os/thread.h"
 #include "os/thread_state.h"
 #include "registry/labels.h"
+#include "registry/reuse.h"
 #include "runtime/runtime.h"
 #include "source/source_host.h"
 #include "text/buffer.h"
@@ -191,6 +192,8 @@ void wr_source_free(struct wr_source *source)
     if (source->identity)
         explicit_bzero(source->identity, strlen(source->identity));
     free(source->identity);
+    for (uint32_t i = 0; i < source->names.count; i++)
+        wr_reuse_let_go(source->names.items[i].metric->stream);
     wr_source_names_fini(&source->names);
     wr_source_marks_fini(&source->marks);
     wr_source_senders_fini(&source->senders);

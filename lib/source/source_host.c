@@ -15,6 +15,7 @@
 #include "producer/typed.h"
 #include "registry/family.h"
 #include "registry/labels.h"
+#include "registry/reuse.h"
 #include "registry/series.h"
 #include "registry/stream.h"
 #include "runtime/event.h"
@@ -194,6 +195,8 @@ static void tend_expiry(struct wr_source *source)
     if (!ids)
         return;
     wr_engine_end_series(wr_runtime_engine(source->runtime), ids, count);
+    for (uint32_t i = 0; i < count; i++) /* not before: the ids would be those of others */
+        wr_reuse_let_go(wr_registry_series(&source->runtime->registry, ids[i])->stream);
     wr_source_host_count(source, WR_SOURCE_COUNT_EXPIRED, count);
     free(ids);
 }
@@ -409,17 +412,22 @@ static struct weir_metric *learn(struct wr_source *source, const weir_record *re
                      name, group);
         return NULL;
     }
-    struct weir_stream *stream =
-        source->type->is.flags & WEIR_SOURCE_TYPE_MEASURES
-            ? wr_stream_get(registry, group, source->labels, label_count, error)
-            : wr_stream_get_foreign(registry, group, source->labels, label_count, error);
+    const struct wr_stream_key key = {NULL, source->labels, label_count,
+                                      !(source->type->is.flags & WEIR_SOURCE_TYPE_MEASURES), name};
+    wr_reuse_begin_reading(registry); /* until the stream is held */
+    struct weir_stream *stream = wr_stream_get_for(registry, group, &key, error);
     if (!stream->refusal)
         wr_source_marks_note_group(&source->marks, wr_runtime_engine(source->runtime), stream->group);
     if (!stream->refusal)
         describe(source, stream, record, name);
-    struct weir_metric *metric = stream->refusal ? NULL : wr_series_get(registry, stream, name, flags, error);
+    struct weir_metric *metric =
+        stream->refusal ? NULL : wr_series_get_living(registry, stream, name, flags, error);
     bool refuses = !metric || atomic_load(&metric->instrument) == WR_INSTRUMENT_REFUSES;
-    if (!refuses && wr_source_names_add(&source->names, metric, left, source->is_resolving)) {
+    bool is_added = !refuses && wr_source_names_add(&source->names, metric, left, source->is_resolving);
+    if (is_added)
+        wr_reuse_hold(metric->stream);
+    wr_reuse_end_reading(registry);
+    if (is_added) {
         wr_series_begin(registry, metric);
         wr_engine_log_overflow(wr_runtime_engine(source->runtime));
         if (left)

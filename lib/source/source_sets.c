@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "os/clock.h"
-#include "registry/registry.h"
+#include "registry/reuse.h"
 #include "runtime/intake.h"
 #include "runtime/runtime.h"
 #include "source/source_host.h"
@@ -12,6 +12,8 @@
 
 void wr_source_sets_fini(struct wr_source_sets *sets)
 {
+    for (uint32_t i = 0; i < sets->count; i++)
+        wr_reuse_let_go(sets->sets[i].metric->stream);
     wr_member_table_fini(&sets->members);
     free(sets->sets);
     free(sets->by_series);
@@ -30,6 +32,7 @@ static struct wr_source_set *get_set(struct wr_source_sets *sets, struct weir_me
         return &sets->sets[place - 1];
     if (!WR_ARRAY_HAS_ROOM(&sets->sets, &sets->room, sets->count + 1))
         return NULL;
+    wr_reuse_hold(metric->stream); /* beyond its expiry */
     sets->sets[sets->count] = (struct wr_source_set){.metric = metric};
     sets->by_series[metric->series] = ++sets->count;
     return &sets->sets[sets->count - 1];
@@ -44,6 +47,8 @@ static void begin_next(struct wr_source_sets *sets)
         sets->by_series[set.metric->series] = set.count ? kept + 1 : 0;
         if (set.count)
             sets->sets[kept++] = (struct wr_source_set){.metric = set.metric};
+        else
+            wr_reuse_let_go(set.metric->stream);
     }
     sets->count = kept;
     wr_member_table_clear(&sets->members);

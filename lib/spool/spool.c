@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "registry/reuse.h"
 #include "text/error.h"
 #include "spool/spool_block.h"
 #include "spool/spool_disk.h"
@@ -214,11 +215,13 @@ static int start_reading(struct wr_spool *spool)
     return 0;
 }
 
-/* Reads the file again if samples were fetched and not settled. Returns 0 or errno. */
+/* Reads the file again if samples were fetched and not settled, or if ids may stand for other series: those of
+ * what is on disk are not kept. Returns 0 or errno. */
 static int make_readable(struct wr_spool *spool)
 {
     const struct wr_spool_reader *reader = &spool->reader;
-    bool again = spool->reading && (reader->index > spool->index.first->settled || reader->no_memory);
+    bool again = spool->reading && (reader->index > spool->index.first->settled || reader->no_memory ||
+                                    reader->releases != wr_reuse_releases(spool->registry));
     return spool->reading && !again ? 0 : start_reading(spool);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "registry/reuse.h"
 #include "text/error.h"
 #include "spool/spool_block.h"
 #include "text/array.h"
@@ -14,8 +15,13 @@ void wr_spool_reader_init(struct wr_spool_reader *reader, const char *data, size
                           struct wr_registry *registry, uint64_t *labels_made)
 {
     struct wr_spool_writer_info info;
-    *reader =
-        (struct wr_spool_reader){.data = data, .size = size, .registry = registry, .labels_made = labels_made};
+    *reader = (struct wr_spool_reader){
+        .data = data,
+        .size = size,
+        .registry = registry,
+        .labels_made = labels_made,
+        .releases = wr_reuse_releases(registry),
+    };
     wr_spool_block_read_head(data, size, &info, &reader->at); /* if damaged, `at` stays 0, where no block is */
 }
 

@@ -44,6 +44,7 @@ struct wr_spool_reader {
     uint64_t *labels_made;                /* counts label sets, to give each a number of its own */
     struct wr_series_codec_place *series; /* by the file's numbers; number 0: not defined */
     uint32_t series_count;                /* length of `series` */
+    uint64_t releases;                    /* see wr_reuse_releases, when it began: `series` is of then */
     struct wr_label_set **labels;         /* by the file's numbers minus 1; NULL: not defined */
     uint32_t label_sets;
     bool damaged; /* something was damaged, invalid, or missing in the middle */

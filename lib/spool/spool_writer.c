@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "registry/reuse.h"
 #include "segment/series_codec.h"
 #include "spool/spool_block.h"
 #include "text/array.h"
@@ -45,6 +46,16 @@ static void put_series(struct wr_buffer *out, const weir_series *view)
         return;
     wr_series_codec_put(out->data + out->length, view);
     out->length += bytes;
+}
+
+/* An id may stand for another series: each one gets another number, behind those that are in the file. The
+ * range's samples were added before this. */
+static void follow_reuse(struct wr_spool_writer *writer)
+{
+    uint64_t releases = wr_reuse_releases(writer->registry);
+    if (releases != writer->releases && writer->numbers_room)
+        memset(writer->numbers, 0, writer->numbers_room * sizeof *writer->numbers);
+    writer->releases = releases;
 }
 
 /* Appends definitions of the range's series that the file lacks. */
@@ -114,6 +125,7 @@ static uint32_t put_samples(const struct wr_spool_writer *writer, const struct w
 bool wr_spool_writer_put(struct wr_spool_writer *writer, const struct wr_range *range,
                          const struct wr_label_set *labels, struct wr_buffer *out)
 {
+    follow_reuse(writer);
     if (!wr_buffer_reserve(out, range->bytes) || !define_series(writer, range, out))
         return false;
     struct wr_spool_block block = {

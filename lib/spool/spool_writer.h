@@ -24,7 +24,8 @@ struct wr_spool_writer {
     uint32_t file;            /* number of the current one, from 1 */
     uint32_t series, samples; /* in the file */
     uint32_t label_sets;
-    uint64_t labels; /* number of the last set that was defined; 0: none */
+    uint64_t labels;   /* number of the last set that was defined; 0: none */
+    uint64_t releases; /* see wr_reuse_releases, when the numbers were given */
 };
 
 void wr_spool_writer_fini(struct wr_spool_writer *writer);

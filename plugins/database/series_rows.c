@@ -58,13 +58,13 @@ struct series_row *series_rows_find(struct series_rows *rows, uint32_t id)
 
 bool series_row_is_current(const struct series_row *row, const weir_series *series)
 {
-    return row->row && row->unit == series->unit && row->help == series->help &&
-           row->instrument == series->instrument;
+    return row->row && row->serial == series->serial && row->unit == series->unit &&
+           row->help == series->help && row->instrument == series->instrument;
 }
 
 struct series_row series_row_of(int64_t row, const weir_series *series)
 {
-    return (struct series_row){row, series->unit, series->help, series->instrument};
+    return (struct series_row){row, series->unit, series->help, series->instrument, series->serial};
 }
 
 char *series_rows_labels(const weir_batch *batch, const weir_series *series)

@@ -12,6 +12,7 @@ struct series_row {
     int64_t row; /* 0: not inserted yet */
     const char *unit, *help;
     int32_t instrument;
+    uint64_t serial;
 };
 
 /* Ids are dense in a process, as a rule, but may also be far apart. */

@@ -257,7 +257,8 @@ static uint64_t hash_labels(const weir_batch *batch)
     return hash;
 }
 
-/* All series are described again: their labels have changed, or there may be too few ids for a block. */
+/* All series are described again: their labels have changed, ids may stand for others, or there may be too few
+ * of them for a block. */
 static void renew_ids(struct forward_link *link)
 {
     if (link->ids)
@@ -503,7 +504,7 @@ static bool look_ahead(struct forward_link *link)
     if (!link->ahead || !has_window(link) || !link->ahead->next(link->connection.host, next))
         return false;
     bool continues = strcmp(link->origin, next->origin) == 0 && next->sequence <= link->sent_end &&
-                     hash_labels(next) == link->labels_hash;
+                     hash_labels(next) == link->labels_hash && next->definitions == link->definitions;
     if (!continues)
         link->next_is_other = true;
     return continues;
@@ -708,9 +709,10 @@ enum connection_state wr_forward_link_deliver(struct forward_link *link, const w
 {
     const uint64_t hash = hash_labels(batch);
     relate(link, batch);
-    if (hash != link->labels_hash)
+    if (hash != link->labels_hash || batch->definitions != link->definitions)
         renew_ids(link);
     link->labels_hash = hash;
+    link->definitions = batch->definitions;
     link->next = (weir_batch){.size = sizeof link->next};
     link->next_is_other = false;
     update_totals(link);

@@ -42,6 +42,7 @@ struct forward_link {
     uint32_t id_room;
     uint32_t id_count;
     uint64_t labels_hash; /* of the batch's labels that the series were sent with */
+    uint64_t definitions; /* weir_batch.definitions, then */
 
     struct flight *flights;
     size_t flight_count, flight_first;

@@ -24,7 +24,7 @@ struct failing_record {
     uint64_t sequence;
     unsigned tries;          /* 0: there is none */
     bool refused_before;     /* and no record of refused_series was delivered since */
-    uint32_t refused_series; /* that of the last record refused for this */
+    uint64_t refused_series; /* the serial of that of the last record refused for this */
 };
 
 /* For the event that makes a server refuse a request of many. */

@@ -57,13 +57,13 @@ static void refuse_if_only_record_fails(struct http *http, const weir_batch *bat
     if (response->kind != RESPONSE_RETRY || response->status != 500)
         return;
     unsigned tries = count_try(http, batch, pos);
-    bool known = failing->refused_before && failing->refused_series == sample->series;
+    const weir_series *series = weir_batch_series(batch, sample);
+    bool known = failing->refused_before && failing->refused_series == series->serial;
     if (!known && tries < RECORD_TRIES)
         return;
     long status = wr_client_get(&http->client, &http->settings.client);
     if (status < 200 || status >= 300)
         return;
-    const weir_series *series = weir_batch_series(batch, sample);
     char cause[104];
     snprintf(cause, sizeof cause, "%.103s", response->message);
     snprintf(response->message, sizeof response->message, "\"%.60s\" of group \"%.40s\", tried %u times: %s",
@@ -73,13 +73,13 @@ static void refuse_if_only_record_fails(struct http *http, const weir_batch *bat
     response->kind = RESPONSE_REFUSED;
     failing->tries = 0;
     failing->refused_before = true;
-    failing->refused_series = sample->series;
+    failing->refused_series = series->serial;
 }
 
 /* The server accepts records of this series. */
-static void note_delivered(struct http *http, uint32_t series)
+static void note_delivered(struct http *http, const weir_series *series)
 {
-    if (http->failing.refused_series == series)
+    if (http->failing.refused_series == series->serial)
         http->failing.refused_before = false;
 }
 
@@ -98,7 +98,7 @@ void wr_records_emit(struct http *http, const weir_batch *batch, weir_outcome *o
             return;
         }
         if (response.kind == RESPONSE_DELIVERED && encoded.length)
-            note_delivered(http, batch->samples[pos].series);
+            note_delivered(http, weir_batch_series(batch, &batch->samples[pos]));
         if (response.kind != RESPONSE_DELIVERED) {
             wr_sending_count_refused(http, response.status, 1);
             http->refused++;

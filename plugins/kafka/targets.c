@@ -154,7 +154,7 @@ void wr_targets_clear(struct targets *targets)
         fini_target(&targets->table[i]);
     free(targets->table);
     wr_buffer_fini(&targets->labels);
-    *targets = (struct targets){.rules = targets->rules};
+    *targets = (struct targets){.rules = targets->rules, .definitions = targets->definitions};
 }
 
 /* ---- The labels of the configuration --------------------------------------------------------- */
@@ -173,7 +173,7 @@ bool wr_targets_begin(struct targets *targets, const weir_batch *batch)
         put_text(&labels, batch->labels[i].value);
     }
     const bool has_failed = labels.failed;
-    bool is_same = labels.length == targets->labels.length &&
+    bool is_same = targets->definitions == batch->definitions && labels.length == targets->labels.length &&
                    (!labels.length || memcmp(labels.data, targets->labels.data, labels.length) == 0);
     if (is_same || has_failed) {
         wr_buffer_fini(&labels);
@@ -181,6 +181,7 @@ bool wr_targets_begin(struct targets *targets, const weir_batch *batch)
     }
     wr_targets_clear(targets);
     targets->labels = labels;
+    targets->definitions = batch->definitions;
     return true;
 }
 

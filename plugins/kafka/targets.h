@@ -32,6 +32,7 @@ struct targets {
     struct target *table; /* by series */
     uint32_t room;
     struct wr_buffer labels; /* of the configuration, that the targets were made with */
+    uint64_t definitions;    /* weir_batch.definitions, then */
 };
 
 enum { TARGETS_TOPIC_MAX = 249 }; /* bytes of a topic's name */

@@ -56,9 +56,10 @@ void wr_nats_subjects_begin(struct nats_subjects *subjects, const weir_batch *ba
         hash = wr_hash_bytes(hash, batch->labels[i].key, strlen(batch->labels[i].key));
         hash = wr_hash_bytes(hash, batch->labels[i].value, strlen(batch->labels[i].value));
     }
-    if (hash != subjects->labels_hash)
+    if (hash != subjects->labels_hash || batch->definitions != subjects->definitions)
         forget(subjects);
     subjects->labels_hash = hash;
+    subjects->definitions = batch->definitions;
 }
 
 const char *wr_nats_subjects_get(struct nats_subjects *subjects, const weir_batch *batch,

@@ -16,12 +16,13 @@ struct nats_subjects {
     char **texts; /* by weir_series.id; NULL: not made yet */
     uint32_t room;
     uint64_t labels_hash; /* of the batch's labels that they were made with */
+    uint64_t definitions; /* weir_batch.definitions, then */
 };
 
 void wr_nats_subjects_init(struct nats_subjects *subjects, const char *template);
 void wr_nats_subjects_fini(struct nats_subjects *subjects);
 
-/* Forgets the subjects if the batch has other labels than those before. */
+/* Forgets the subjects if the batch has other labels than those before, or ids may stand for other series. */
 void wr_nats_subjects_begin(struct nats_subjects *subjects, const weir_batch *batch);
 
 /* Returns the subject of a series; NULL: out of memory; "": it is too long. Valid until the next begin. */

@@ -109,6 +109,7 @@ static bool init_state(struct state *state, const weir_host *host, const struct 
     state->table.host = host;
     if (options->created)
         state->table.summaries = host->service(host, WEIR_SERVICE_SUMMARIES);
+    state->table.keeper = host->service(host, WEIR_SERVICE_SERIES);
     pthread_mutex_init(&state->lock, NULL);
     return true;
 }

@@ -7,25 +7,33 @@
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
-/* Frees a text, or keeps it as long as a snapshot may use it. Without memory for that it is leaked. */
-static void retire(struct series_table *table, struct wr_series_text *text)
+static void release(const struct series_table *table, const struct series_retired *retired)
 {
+    free(retired->text);
+    table->keeper->release(table->host, retired->series);
+}
+
+/* Releases what an entry has, or keeps it as long as a snapshot may use it. Without memory for that it is
+ * leaked. */
+static void retire(struct series_table *table, const struct wr_exposed *entry)
+{
+    const struct series_retired retired = {entry->text.family, entry->series};
     if (!table->has_snapshot) {
-        wr_series_text_fini(text);
+        release(table, &retired);
         return;
     }
-    char **retired =
-        wr_array_reserve(table->retired, &table->retired_room, table->retired_count + 1, sizeof *retired);
-    if (!retired)
+    struct series_retired *all =
+        wr_array_reserve(table->retired, &table->retired_room, table->retired_count + 1, sizeof *all);
+    if (!all)
         return;
-    table->retired = retired;
-    retired[table->retired_count++] = text->family;
+    table->retired = all;
+    all[table->retired_count++] = retired;
 }
 
 static void forget_all(struct series_table *table)
 {
     for (size_t i = 0; i < table->count; i++)
-        retire(table, &table->entries[i].text);
+        retire(table, &table->entries[i]);
     table->count = 0;
     if (table->place_count)
         memset(table->places, 0, table->place_count * sizeof *table->places);
@@ -49,7 +57,8 @@ void series_table_fini(struct series_table *table)
     free(table->entries);
     free(table->places);
     free(table->retired);
-    *table = (struct series_table){.rules = table->rules, .host = table->host, .summaries = table->summaries};
+    *table = (struct series_table){
+        .rules = table->rules, .host = table->host, .summaries = table->summaries, .keeper = table->keeper};
 }
 
 /* ---- The labels of the batch ----------------------------------------------------------------- */
@@ -119,6 +128,7 @@ static struct wr_exposed *add_entry(struct series_table *table, const weir_batch
     struct wr_exposed entry = {.series = series};
     if (!has_place(table, series->id) || !has_room(table) || !make_text(table, &entry.text, batch, series))
         return NULL;
+    table->keeper->keep(table->host, series);
     table->entries[table->count] = entry;
     table->places[series->id] = (uint32_t)++table->count;
     table->is_sorted = false;
@@ -132,7 +142,8 @@ static bool rename_entry(struct series_table *table, struct wr_exposed *entry, c
     struct wr_series_text text;
     if (!make_text(table, &text, batch, series))
         return false;
-    retire(table, &entry->text);
+    table->keeper->keep(table->host, series);
+    retire(table, entry);
     entry->text = text;
     entry->series = series;
     table->is_sorted = false;
@@ -149,39 +160,7 @@ static struct wr_exposed *get_entry(struct series_table *table, const weir_batch
     return entry->series == series || rename_entry(table, entry, batch, series) ? entry : NULL;
 }
 
-/* ---- Samples --------------------------------------------------------------------------------- */
-
-static double value_of(const weir_sample *sample)
-{
-    return sample->kind == WEIR_KIND_INT ? (double)sample->value.i64 : sample->value.f64;
-}
-
-/* A running total of the program's own is not known to have begun at 0. */
-static int64_t find_created(const struct series_table *table, const struct wr_exposed *entry,
-                            const weir_sample *sample)
-{
-    bool is_ours = entry->text.type != WR_SERIES_GAUGE && entry->series->instrument != WEIR_VALUE;
-    return table->summaries && is_ours ? table->summaries->since(table->host, sample) : 0;
-}
-
-uint32_t series_table_put(struct series_table *table, const weir_batch *batch, int64_t now_ns)
-{
-    if (!use_labels(table, batch))
-        return 0;
-    for (uint32_t i = 0; i < batch->count; i++) {
-        const weir_sample *sample = &batch->samples[i];
-        const weir_series *series = weir_batch_series(batch, sample);
-        struct wr_exposed *entry = get_entry(table, batch, series);
-        if (!entry)
-            return i;
-        bool is_increment = series->instrument == WEIR_COUNTER && !series->cumulative; /* without "aggregate" */
-        entry->value = is_increment ? entry->value + value_of(sample) : value_of(sample);
-        entry->time_ns = sample->time_ns;
-        entry->created_ns = find_created(table, entry, sample);
-        entry->seen_ns = sample->flags & WEIR_SAMPLE_ENDED ? INT64_MIN : now_ns;
-    }
-    return batch->count;
-}
+/* ---- The end of series ------------------------------------------------------------------------ */
 
 static void find_places(struct series_table *table)
 {
@@ -201,7 +180,7 @@ void series_table_expire(struct series_table *table, int64_t before_ns)
         struct wr_exposed *entry = &table->entries[i];
         if (is_over(entry, before_ns)) {
             table->places[entry->series->id] = 0;
-            retire(table, &entry->text);
+            retire(table, entry);
         } else
             table->entries[kept++] = *entry;
     }
@@ -209,6 +188,46 @@ void series_table_expire(struct series_table *table, int64_t before_ns)
         return;
     table->count = kept;
     find_places(table);
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+static double value_of(const weir_sample *sample)
+{
+    return sample->kind == WEIR_KIND_INT ? (double)sample->value.i64 : sample->value.f64;
+}
+
+/* A running total of the program's own is not known to have begun at 0. */
+static int64_t find_created(const struct series_table *table, const struct wr_exposed *entry,
+                            const weir_sample *sample)
+{
+    bool is_ours = entry->text.type != WR_SERIES_GAUGE && entry->series->instrument != WEIR_VALUE;
+    return table->summaries && is_ours ? table->summaries->since(table->host, sample) : 0;
+}
+
+uint32_t series_table_put(struct series_table *table, const weir_batch *batch, int64_t now_ns)
+{
+    bool has_ended = false;
+    if (!use_labels(table, batch))
+        return 0;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const weir_sample *sample = &batch->samples[i];
+        has_ended |= sample->flags & WEIR_SAMPLE_ENDED;
+        const weir_series *series = weir_batch_series(batch, sample);
+        struct wr_exposed *entry = get_entry(table, batch, series);
+        if (!entry) {
+            series_table_expire(table, INT64_MIN);
+            return i;
+        }
+        bool is_increment = series->instrument == WEIR_COUNTER && !series->cumulative; /* without "aggregate" */
+        entry->value = is_increment ? entry->value + value_of(sample) : value_of(sample);
+        entry->time_ns = sample->time_ns;
+        entry->created_ns = find_created(table, entry, sample);
+        entry->seen_ns = sample->flags & WEIR_SAMPLE_ENDED ? INT64_MIN : now_ns;
+    }
+    if (has_ended)
+        series_table_expire(table, INT64_MIN);
+    return batch->count;
 }
 
 /* ---- Snapshots ------------------------------------------------------------------------------- */
@@ -249,7 +268,7 @@ void series_table_release_snapshot(struct series_table *table, struct series_sna
 {
     remember_clashes(table, snapshot);
     while (table->retired_count)
-        free(table->retired[--table->retired_count]);
+        release(table, &table->retired[--table->retired_count]);
     table->has_snapshot = false;
     snapshot->count = 0;
 }

@@ -11,7 +11,7 @@
 
 #include "format/exposition.h"
 
-/* Initialized with zeros and rules. */
+/* Initialized with zeros, rules, host and services. */
 struct series_table {
     struct wr_exposed *entries; /* seen_ns: when the sample came, monotonic; INT64_MIN: the series has ended */
     uint32_t count, room;
@@ -21,11 +21,18 @@ struct series_table {
     size_t label_count;
     bool is_sorted;
     bool has_snapshot; /* of which texts are in use that the entries may no longer have */
-    char **retired;    /* texts of that kind, to be freed */
+    struct series_retired *retired; /* of that kind */
     uint32_t retired_count, retired_room;
     struct wr_series_rules rules;
     const weir_host *host;
     const weir_summaries *summaries; /* for when totals began; NULL: that is not shown */
+    const weir_series_keeper *keeper; /* of the series of the entries */
+};
+
+/* What an entry had that a snapshot may use. */
+struct series_retired {
+    char *text;
+    const weir_series *series;
 };
 
 /* The entries at one moment, to make a page of them without the lock. Initialized with zeros. */
@@ -40,7 +47,7 @@ void series_table_fini(struct series_table *table);
  * memory. */
 uint32_t series_table_put(struct series_table *table, const weir_batch *batch, int64_t now_ns);
 
-/* Forgets the series that have ended, and what is no running total and was last seen before that time. */
+/* Forgets what is no running total and was last seen before that time. */
 void series_table_expire(struct series_table *table, int64_t before_ns);
 
 /* Copies the entries, sorted for a page; the texts are the table's. Returns false if out of memory. A table has

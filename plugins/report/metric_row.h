@@ -14,7 +14,7 @@
 enum { METRIC_TIME, METRIC_VALUE, METRIC_POINT }; /* of a point: seconds since 1970, and the value */
 
 struct metric_row {
-    const weir_series *series; /* valid until the process ends */
+    const weir_series *series; /* kept as long as the row is in a report */
     struct wr_sketch sketch;   /* of the finite values */
     uint64_t others;           /* NaN and infinite ones */
     double last;

@@ -163,6 +163,8 @@ static void *report_create(const weir_host *host, const void *given)
     report->mode = mode;
     report->pid = getpid();
     set_settings(report, options);
+    report->settings.host = host;
+    report->settings.keeper = host->service(host, WEIR_SERVICE_SERIES);
     run_report_init(&report->run, &report->settings);
     return report;
 }

@@ -10,9 +10,10 @@ void run_report_init(struct run_report *report, const struct report_settings *se
     *report = (struct run_report){.settings = settings};
 }
 
-static void free_node(struct report_node *node)
+static void free_node(const struct report_settings *settings, struct report_node *node)
 {
     for (size_t i = 0; i < node->row_count; i++) {
+        settings->keeper->release(settings->host, node->rows[i]->series);
         metric_row_fini(node->rows[i]);
         free(node->rows[i]);
     }
@@ -25,7 +26,7 @@ static void free_node(struct report_node *node)
 void run_report_fini(struct run_report *report)
 {
     for (size_t i = 0; i < report->node_count; i++)
-        free_node(report->nodes[i]);
+        free_node(report->settings, report->nodes[i]);
     free(report->nodes);
     free(report->entries);
     *report = (struct run_report){.settings = report->settings};
@@ -101,7 +102,8 @@ static bool reserve_entry(struct run_report *report, uint32_t id)
     return entries;
 }
 
-static struct metric_row *add_row(struct report_node *node, const weir_series *series, size_t points_most)
+static struct metric_row *add_row(const struct report_settings *settings, struct report_node *node,
+                                  const weir_series *series)
 {
     struct metric_row **rows =
         wr_array_reserve(node->rows, &node->row_room, node->row_count + 1, sizeof(struct metric_row *));
@@ -110,7 +112,8 @@ static struct metric_row *add_row(struct report_node *node, const weir_series *s
     struct metric_row *row = rows ? malloc(sizeof *row) : NULL;
     if (!row)
         return NULL;
-    metric_row_init(row, series, points_most);
+    settings->keeper->keep(settings->host, series);
+    metric_row_init(row, series, settings->reports_most);
     node->rows[node->row_count++] = row;
     return row;
 }
@@ -137,13 +140,13 @@ static enum report_result learn(struct run_report *report, const weir_batch *bat
     enum report_result result = find_node(report, name_node(report, batch, series), &node);
     if (result != REPORT_PUT)
         return result;
-    struct metric_row *row = add_row(node, series, settings->reports_most);
+    struct metric_row *row = add_row(settings, node, series);
     if (!row)
         return REPORT_NO_MEMORY;
     report->row_count++;
     bool is_machine = is_of_machine(settings, series);
     report->entries[series->id] =
-        (struct report_entry){node, row, is_machine ? machine_part_of(series) : MACHINE_NONE};
+        (struct report_entry){node, row, series->serial, is_machine ? machine_part_of(series) : MACHINE_NONE};
     return REPORT_PUT;
 }
 
@@ -153,10 +156,11 @@ enum report_result run_report_put(struct run_report *report, const weir_batch *b
     double value = sample->kind == WEIR_KIND_INT ? (double)sample->value.i64 : sample->value.f64;
     if (!reserve_entry(report, series->id))
         return REPORT_NO_MEMORY;
-    enum report_result result = report->entries[series->id].row ? REPORT_PUT : learn(report, batch, series);
+    const struct report_entry *entry = &report->entries[series->id];
+    bool is_known = entry->row && entry->serial == series->serial;
+    enum report_result result = is_known ? REPORT_PUT : learn(report, batch, series);
     if (result != REPORT_PUT)
         return result;
-    const struct report_entry *entry = &report->entries[series->id];
     if (!metric_row_put(entry->row, sample->time_ns, value))
         return REPORT_NO_MEMORY;
     return entry->part == MACHINE_NONE ||

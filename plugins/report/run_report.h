@@ -20,10 +20,12 @@ struct report_node {
 };
 
 struct report_settings {
-    const char *node;               /* the name of this machine */
-    const char *node_label;         /* a label whose value names the node; NULL: there is one node */
-    const char *machine;            /* the group of the source's values */
-    const weir_map *machine_labels; /* that they have; NULL: any */
+    const weir_host *host;
+    const weir_series_keeper *keeper; /* of the series of the rows */
+    const char *node;                 /* the name of this machine */
+    const char *node_label;           /* a label whose value names the node; NULL: there is one node */
+    const char *machine;              /* the group of the source's values */
+    const weir_map *machine_labels;   /* that they have; NULL: any */
     size_t reports_most, series_most, nodes_most;
 };
 
@@ -31,6 +33,7 @@ struct report_settings {
 struct report_entry {
     struct report_node *node;
     struct metric_row *row; /* NULL: not seen yet, or refused */
+    uint64_t serial;        /* of the series that it is of */
     enum machine_part part;
 };
 

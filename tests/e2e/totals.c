@@ -305,6 +305,72 @@ Test(totals, a_label_set_that_returns_takes_its_places_again)
     cr_assert_eq(series_in_use(), before);
 }
 
+/* ---- Streams that are removed ---------------------------------------------------------------- */
+
+static weir_stream *make_set(int number)
+{
+    char value[16];
+    snprintf(value, sizeof value, "%d", number);
+    weir_stream *set = weir_get_stream_labeled("app", &(weir_label){"id", value}, 1);
+    cr_assert_eq(weir_metric_add(weir_get_counter(set, "n"), number), 0);
+    cr_assert_eq(weir_metric_change(weir_get_gauge(set, "m"), number), 0);
+    return set;
+}
+
+/* Until one is the stream of an earlier label set. */
+Test(totals, a_stream_that_was_removed_is_given_to_another_label_set, .timeout = 300)
+{
+    enum { MOST = 100000, EACH = 100 };
+    static weir_stream *sets[MOST];
+    char labels[24];
+    bool is_reused = false;
+    int count = 0;
+    for (; !is_reused && count < MOST; count++) {
+        weir_stream *set = sets[count] = make_set(count);
+        for (int i = 0; i < count; i++)
+            is_reused |= sets[i] == set;
+        cr_assert_eq(weir_stream_remove(set), 0, "%s", weir_last_error());
+        if (count % EACH == EACH - 1)
+            deliver();
+    }
+    cr_assert(is_reused);
+    deliver();
+    for (int i = 0; i < count; i++) {
+        snprintf(labels, sizeof labels, "id=%d", i);
+        const struct captured *n = find("a", "n", labels), *m = find("a", "m", labels);
+        cr_assert(n && n->ended && n->value == i, "%s", labels);
+        cr_assert(m && m->ended && m->value == i, "%s", labels);
+    }
+}
+
+Test(totals, a_stream_that_was_removed_begins_anew)
+{
+    cr_assert_eq(weir_stream_remove(make_set(5)), 0); /* the names stay */
+    uint64_t before = series_in_use();
+    weir_stream *set = make_set(5);
+    cr_assert_eq(series_in_use(), before + 3);
+    cr_assert_eq(weir_stream_remove(set), 0);
+    cr_assert_eq(series_in_use(), before);
+    make_set(5);
+    deliver();
+    cr_assert_eq(find("a", "n", "id=5")->value, 5);
+}
+
+Test(totals, streams_without_labels_and_shared_ones_are_not_removed)
+{
+    configure("\"settings\": {\"max_series\": 3}, \"groups\": {\"*\": \"a\"}");
+    cr_assert_eq(weir_stream_remove(stream), WEIR_ERR_ARGUMENT);
+    cr_assert_str_eq(weir_last_error(), "weir_stream_remove: the stream has no labels");
+    cr_assert_eq(weir_stream_remove(NULL), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_stream_remove(weir_get_stream("")), WEIR_ERR_NAME);
+    for (int i = 0; i < 5; i++)
+        weir_add_value(stream, (const char *[]){"a", "b", "c", "d", "e"}[i], 1);
+    const weir_label label = {"id", "5"};
+    cr_assert_eq(weir_stream_remove(weir_get_stream_labeled("app", &label, 1)), WEIR_ERR_LIMIT);
+    cr_assert(strstr(weir_last_error(), "shared"), "%s", weir_last_error());
+    deliver();
+}
+
 /* ---- Expiry ---------------------------------------------------------------------------------- */
 
 /* Shorter than any interval: what has no value in one expires when that ends. */

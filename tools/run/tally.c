@@ -14,15 +14,22 @@ static struct {
     pthread_mutex_t lock;
     struct tally tally;
     uint32_t room;
-    struct tally_series **by_id; /* by the series' number; NULL: not seen, or measured */
-    uint8_t *kinds;              /* the same: enum kind */
-    uint32_t id_room, kind_room;
+    struct known *known; /* by the series' id */
+    uint32_t known_room;
+    const weir_host *host;
+    const weir_series_keeper *keeper;
     const char *name;
     int64_t start_ns, begun_ns;
 } own = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* What is known of the series that has an id. */
+struct known {
+    uint64_t serial;             /* of the series; 0: nothing is known */
+    struct tally_series *series; /* NULL: it is measured */
+    uint8_t kind;                /* enum kind */
+};
+
 enum kind {
-    KIND_NEW,
     KIND_JOB,
     KIND_IGNORED, /* measured, and not part of the table */
     KIND_CPU,
@@ -68,12 +75,6 @@ static enum kind find_kind(const weir_series *series)
     return KIND_IGNORED;
 }
 
-static bool reserve_id(uint32_t id)
-{
-    return WR_ARRAY_HAS_ROOM(&own.by_id, &own.id_room, id + 1) &&
-           WR_ARRAY_HAS_ROOM(&own.kinds, &own.kind_room, id + 1);
-}
-
 static struct tally_series *add_series(const weir_series *series)
 {
     if (!WR_ARRAY_HAS_ROOM(&own.tally.series, &own.room, (uint32_t)own.tally.count + 1))
@@ -81,23 +82,26 @@ static struct tally_series *add_series(const weir_series *series)
     struct tally_series *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
+    own.keeper->keep(own.host, series);
     made->series = series;
-    own.by_id[series->id] = own.tally.series[own.tally.count++] = made;
+    own.tally.series[own.tally.count++] = made;
     return made;
 }
 
-/* Returns false if out of memory. */
-static bool learn(const weir_series *series)
+/* Returns NULL if out of memory. */
+static const struct known *learn(const weir_series *series)
 {
-    if (!reserve_id(series->id))
-        return false;
-    if (own.kinds[series->id] != KIND_NEW)
-        return true;
+    if (!WR_ARRAY_HAS_ROOM(&own.known, &own.known_room, series->id + 1))
+        return NULL;
+    struct known *known = &own.known[series->id];
+    if (known->serial == series->serial)
+        return known;
     enum kind kind = find_kind(series);
-    if (kind == KIND_JOB && !add_series(series))
-        return false;
-    own.kinds[series->id] = (uint8_t)kind;
-    return true;
+    struct tally_series *row = kind == KIND_JOB ? add_series(series) : NULL;
+    if (kind == KIND_JOB && !row)
+        return NULL;
+    *known = (struct known){series->serial, row, (uint8_t)kind};
+    return known;
 }
 
 /* ---- Values ---------------------------------------------------------------------------------- */
@@ -150,11 +154,12 @@ static bool put(const weir_batch *batch, const weir_sample *sample)
 {
     const weir_series *series = weir_batch_series(batch, sample);
     double value = sample->kind == WEIR_KIND_INT ? (double)sample->value.i64 : sample->value.f64;
-    if (!learn(series))
+    const struct known *known = learn(series);
+    if (!known)
         return false;
-    if (own.kinds[series->id] == KIND_JOB)
-        return put_value(own.by_id[series->id], sample, value);
-    put_measured(own.kinds[series->id], sample, value);
+    if (known->kind == KIND_JOB)
+        return put_value(known->series, sample, value);
+    put_measured(known->kind, sample, value);
     return true;
 }
 
@@ -162,8 +167,9 @@ static bool put(const weir_batch *batch, const weir_sample *sample)
 
 static void *create(const weir_host *host, const void *options)
 {
-    (void)host;
     (void)options;
+    own.host = host;
+    own.keeper = host->service(host, WEIR_SERVICE_SERIES);
     return &own;
 }
 

@@ -19,7 +19,7 @@
 
 /* A series of the job. */
 struct tally_series {
-    const weir_series *series; /* valid until the process ends */
+    const weir_series *series; /* kept */
     struct wr_sketch sketch;   /* count, sum, smallest, largest, quantiles of the finite values */
     uint64_t others;           /* NaN and infinite ones */
     double last;

@@ -7,6 +7,7 @@ enum { LENGTH = 40, STEP = LENGTH / 4, BEGIN = 1000 * LENGTH, SERIES = 7 };
 
 static struct wr_windows windows;
 static struct wr_sample_id next;
+static uint64_t serial = 1; /* of the series */
 
 static void set_up(void)
 {
@@ -26,7 +27,8 @@ static struct wr_sketch add_with(uint32_t series, const struct wr_sample_id *id,
 {
     struct wr_sketch interval = {0};
     cr_assert(value == 0 || wr_sketch_add(&interval, value) == WR_SKETCH_OK);
-    const struct wr_sketch *all = wr_windows_add(&windows, series, id, end_ns, &interval);
+    const weir_series view = {.size = sizeof view, .id = series, .serial = serial};
+    const struct wr_sketch *all = wr_windows_add(&windows, &view, id, end_ns, &interval);
     cr_assert_not_null(all);
     struct wr_sketch seen = {.count = all->count, .min = all->min, .max = all->max};
     wr_sketch_fini(&interval);
@@ -154,6 +156,15 @@ Test(window, series_have_windows_of_their_own)
                1000);
         next.sequence++;
     }
+}
+
+Test(window, another_series_with_the_id_begins_anew)
+{
+    add(BEGIN, 5);
+    serial++;
+    expect(add(BEGIN + 1, 7), 1, 7, 7);
+    expect(add(BEGIN + 2, 8), 2, 7, 8);
+    cr_assert_eq(windows.count, 1);
 }
 
 Test(window, those_without_summaries_are_freed)

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "../../support/lane_fixture.h"
+#include "lane/lane_mark.h"
 #include "lane/lane_stop.h"
 #include "lane/lane_flush.h"
 
@@ -200,6 +201,26 @@ Test(lane_stop, a_busy_handler_is_abandoned_at_the_deadline)
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
     cr_assert_eq(fixture_stats(&fixture).delivered, 0);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
+}
+
+/* Of label sets whose memory is used again: see engine/reclaim. */
+Test(lane_stop, what_a_busy_handler_was_left_with_is_in_its_hands_until_it_returns)
+{
+    struct wr_lane_bound bound;
+    uint64_t dropped;
+    load(2);
+    fixture.lane->worker.state = WR_THREAD_CALLING;
+    wr_lane_bound_take(fixture.lane, &bound);
+    cr_assert_not(wr_lane_bound_is_past(fixture.lane, &bound));
+    request_stop();
+    fixture.now_ns = deadline_ns;
+    fixture_check(&fixture, NULL);
+    cr_assert_eq(wr_lane_bound_check(fixture.lane, &bound, &dropped), WR_LANE_SETTLED);
+    cr_assert_eq(dropped, 2);
+    cr_assert_not(wr_lane_bound_is_past(fixture.lane, &bound));
+    fixture.lane->worker.state = WR_THREAD_AWAKE;
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
+    cr_assert(wr_lane_bound_is_past(fixture.lane, &bound));
 }
 
 Test(lane_stop, waiting_past_the_deadline_abandons_the_worker)

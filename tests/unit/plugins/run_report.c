@@ -7,16 +7,23 @@
 #include "../../../plugins/report/report_json.h"
 #include "../../../plugins/report/report_page.h"
 #include "../format/batch_fixture.h"
+#include "keeper_fixture.h"
 
-static struct report_settings settings = {
-    .node = "n", .machine = "system", .reports_most = 10, .series_most = 16, .nodes_most = 2};
+static struct report_settings settings = {.keeper = &fixture_keeper,
+                                          .node = "n",
+                                          .machine = "system",
+                                          .reports_most = 10,
+                                          .series_most = 16,
+                                          .nodes_most = 2};
 static struct run_report report;
 static struct wr_buffer out;
 
 static void finish(void)
 {
-    run_report_fini(&report);
+    if (report.settings)
+        run_report_fini(&report);
     wr_buffer_fini(&out);
+    cr_assert_eq(fixture_kept, 0);
 }
 
 TestSuite(run_report, .fini = finish);

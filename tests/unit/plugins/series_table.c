@@ -3,10 +3,11 @@
 
 #include "../../../plugins/prometheus/series_table.h"
 #include "../format/batch_fixture.h"
+#include "keeper_fixture.h"
 
 static const weir_label host[] = {{"host", "a"}}, other_host[] = {{"host", "b"}};
 static const weir_label dot[] = {{"a.b", "v"}}, line[] = {{"a_b", "v"}};
-static struct series_table table = {.rules = {.base_units = true}};
+static struct series_table table = {.rules = {.base_units = true}, .keeper = &fixture_keeper};
 static struct series_snapshot snapshot;
 
 /* Adds a value of a series, that came at a time, to the table. */
@@ -54,6 +55,7 @@ static void finish(void)
 {
     series_snapshot_fini(&snapshot);
     series_table_fini(&table);
+    cr_assert_eq(fixture_kept, 0);
 }
 
 TestSuite(series_table, .fini = finish);
@@ -68,6 +70,24 @@ Test(series_table, a_snapshot_keeps_its_values_while_others_come)
     cr_assert_str_eq(write_lines(), "g_a 1\n");
     series_table_release_snapshot(&table, &snapshot);
     cr_assert_str_eq(page(), "g_a 2\ng_b 3\n");
+}
+
+Test(series_table, a_series_that_has_ended_is_released_when_no_snapshot_has_it)
+{
+    uint32_t series = add_series("g", "a", NULL, 0), other = add_series("g", "b", NULL, 0);
+    put(series, 1);
+    put(other, 2);
+    cr_assert_eq(fixture_kept, 2);
+    take();
+    clear_batch();
+    add_double(series, 3)->flags |= WEIR_SAMPLE_ENDED;
+    cr_assert_eq(series_table_put(&table, fixture_batch(), 1), 1);
+    cr_assert_eq(table.count, 1);
+    cr_assert_eq(fixture_kept, 2);
+    cr_assert_str_eq(write_lines(), "g_a 1\ng_b 2\n");
+    series_table_release_snapshot(&table, &snapshot);
+    cr_assert_eq(fixture_kept, 1);
+    cr_assert_str_eq(page(), "g_b 2\n");
 }
 
 Test(series_table, a_snapshot_keeps_its_names_while_labels_and_units_change)

@@ -19,7 +19,7 @@ static char (*names)[LENGTH];
 static struct weir_stream *make_stream(const char *name)
 {
     struct wr_group_key group = {name, strlen(name)};
-    struct wr_stream_key key = {wr_registry_add_group(&registry, &group), NULL, 0, false};
+    struct wr_stream_key key = {.group = wr_registry_add_group(&registry, &group)};
     return wr_registry_add_stream(&registry, &key);
 }
 

@@ -137,11 +137,11 @@ Test(registry, a_stream_with_more_labels_is_foreign_as_its_base_is)
 {
     const weir_label label = {"a", "1"}, le = {"le", "5"};
     struct weir_stream *base = wr_stream_get_foreign(&registry, "g", NULL, 0, &error);
-    struct weir_stream *more = wr_stream_get_labeled(&registry, base, &label, 1, &error);
+    struct weir_stream *more = wr_stream_get_labeled(&registry, base, &label, 1, NULL, &error);
     cr_assert(more->is_foreign);
     cr_assert_eq(wr_stream_find_labeled(&registry, base, &label, 1), more);
     cr_assert_null(wr_stream_find_labeled(&registry, stream_of("g"), &label, 1));
-    cr_assert(wr_stream_derive(&registry, base, &le)->is_foreign);
+    cr_assert(wr_stream_derive(&registry, base, &le, "x.bucket")->is_foreign);
 }
 
 Test(registry, duplicate_keys_are_refused)

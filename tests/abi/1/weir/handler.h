@@ -70,10 +70,13 @@ typedef struct weir_sample {
     uint32_t reserved; /* for the core */
 } weir_sample;
 
-/* The identity of samples. Owned by the core; constant and valid until the process ends. */
+/* The identity of samples. Owned by the core; constant, and valid as long as the batch that it was obtained
+ * from. The id of a series that has ended may later stand for another series, which has another serial. So what
+ * is kept by id goes with the serial, or is forgotten when weir_batch.definitions is another than before; for
+ * pointers see WEIR_SERVICE_SERIES. */
 typedef struct weir_series {
     size_t size;              /* sizeof(weir_series) of the core */
-    uint32_t id;              /* the number in weir_sample.series; dense */
+    uint32_t id;              /* the number in weir_sample.series; dense; may be used again */
     const char *group;        /* never NULL */
     const char *name;         /* never NULL */
     const weir_label *labels; /* sorted by key */
@@ -86,6 +89,7 @@ typedef struct weir_series {
     size_t bucket_count;      /* number of buckets */
     bool foreign;             /* its values came from elsewhere, through a source: settings.labels do not apply
                                  to it; see weir_batch_labels */
+    uint64_t serial;          /* of no other series of the process, from 1 on */
 } weir_series;
 
 /* Samples to deliver, in the order in which they were added. Owned by the core; constant; valid until the call
@@ -114,6 +118,10 @@ typedef struct weir_batch {
     /* for weir_batch_series */
     const weir_series *(*series)(const struct weir_batch *batch, uint32_t id);
     const void *core; /* for the core */
+
+    /* another number than that of an earlier batch: since then a series may have another unit, help, instrument
+     * or buckets, or an id may stand for another series */
+    uint64_t definitions;
 } weir_batch;
 
 /* Returns the series of one of the batch's samples. Never NULL. */
@@ -300,6 +308,22 @@ typedef struct weir_ahead {
      * requested. */
     bool (*next)(const weir_host *host, weir_batch *next);
 } weir_ahead;
+
+/* Service "series/1", a weir_series_keeper: for types that keep pointers to series beyond a batch. */
+#define WEIR_SERVICE_SERIES "series/1"
+
+/* Keeping series; see WEIR_SERVICE_SERIES. */
+typedef struct weir_series_keeper {
+    size_t size; /* sizeof(weir_series_keeper) of the core */
+
+    /* [worker, inside emit] The series of one of the batch's samples, and everything that it points to, stays
+     * valid, and its id stays its own, until release was called as often. A later batch may have another
+     * pointer for the id, if the series was described anew since: then both are of one series. */
+    void (*keep)(const weir_host *host, const weir_series *series);
+
+    /* [any thread] With the pointer that was passed to keep; to be called before destroy returns. */
+    void (*release)(const weir_host *host, const weir_series *series);
+} weir_series_keeper;
 
 /* ---- Handler types --------------------------------------------------------------------------- */
 
