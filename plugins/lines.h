@@ -13,7 +13,7 @@
 #include <weir/weir.h>
 
 /* The length of the whole lines that fit into a piece of `most` bytes; 0: the first line is too long. */
-static inline size_t lines_fit(const char *lines, size_t length, size_t most)
+static inline size_t wr_lines_fit(const char *lines, size_t length, size_t most)
 {
     if (length <= most)
         return length;
@@ -21,15 +21,15 @@ static inline size_t lines_fit(const char *lines, size_t length, size_t most)
     return last ? (size_t)(last - lines) + 1 : 0;
 }
 
-static inline size_t lines_first_length(const char *lines, size_t length)
+static inline size_t wr_lines_first_length(const char *lines, size_t length)
 {
     const char *end = memchr(lines, '\n', length);
     return end ? (size_t)(end - lines) + 1 : length;
 }
 
 /* The end, in (low, high], of the event that follows the first `settled` of the encoded samples. */
-static inline size_t lines_event_end(const weir_host *host, const weir_encoder *encoder, uint32_t settled,
-                                     size_t low, size_t high)
+static inline size_t wr_lines_event_end(const weir_host *host, const weir_encoder *encoder, uint32_t settled,
+                                        size_t low, size_t high)
 {
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
@@ -50,7 +50,7 @@ struct lines_refused {
     size_t first_length, most;
 };
 
-static inline void lines_refuse(struct lines_refused *refused, const char *line, size_t length, size_t most)
+static inline void wr_lines_refuse(struct lines_refused *refused, const char *line, size_t length, size_t most)
 {
     if (refused->count++)
         return;
@@ -61,8 +61,8 @@ static inline void lines_refuse(struct lines_refused *refused, const char *line,
 
 /* Reports lines that were refused of an event with so many samples. Writing these values again cannot deliver
  * them. The start of a line has the name of its value. */
-static inline void lines_report_refused(const struct lines_refused *refused, const char *piece,
-                                        uint32_t samples, weir_outcome *outcome)
+static inline void wr_lines_report_refused(const struct lines_refused *refused, const char *piece,
+                                           uint32_t samples, weir_outcome *outcome)
 {
     outcome->rejected += refused->count < samples && !refused->all ? refused->count : samples;
     snprintf(outcome->reason, sizeof outcome->reason,

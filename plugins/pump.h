@@ -29,7 +29,7 @@ struct pump {
 enum pump_result { PUMP_READ, PUMP_EMPTY, PUMP_END, PUMP_FULL, PUMP_FAILED };
 
 /* Returns false if out of memory. */
-static inline bool pump_init(struct pump *pump, const weir_host *host, const char *where)
+static inline bool wr_pump_init(struct pump *pump, const weir_host *host, const char *where)
 {
     *pump = (struct pump){
         .host = host,
@@ -40,7 +40,7 @@ static inline bool pump_init(struct pump *pump, const weir_host *host, const cha
     return pump->text;
 }
 
-static inline void pump_fini(struct pump *pump)
+static inline void wr_pump_fini(struct pump *pump)
 {
     if (pump->text)
         pump->parser->end(pump->text);
@@ -48,7 +48,7 @@ static inline void pump_fini(struct pump *pump)
 }
 
 /* Adds what has been read. Returns false if there is no room yet. */
-static inline bool pump_resume(struct pump *pump)
+static inline bool wr_pump_resume(struct pump *pump)
 {
     if (pump->is_full)
         pump->is_full = !pump->parser->resume(pump->text);
@@ -58,15 +58,15 @@ static inline bool pump_resume(struct pump *pump)
 }
 
 /* The text ends: see weir_parser.finish. */
-static inline void pump_finish(struct pump *pump, bool is_whole)
+static inline void wr_pump_finish(struct pump *pump, bool is_whole)
 {
     pump->is_ending = true;
     pump->is_whole = is_whole;
-    pump_resume(pump);
+    wr_pump_resume(pump);
 }
 
 /* Of what was read, the bytes behind the last record that is complete. */
-static inline uint64_t pump_pending(const struct pump *pump)
+static inline uint64_t wr_pump_pending(const struct pump *pump)
 {
     weir_text_totals totals = {.size = sizeof totals};
     pump->parser->read_totals(pump->text, &totals);
@@ -74,11 +74,11 @@ static inline uint64_t pump_pending(const struct pump *pump)
 }
 
 /* Reads once, and adds what was read. FAILED: errno is set. */
-static inline enum pump_result pump_read(struct pump *pump, int fd)
+static inline enum pump_result wr_pump_read(struct pump *pump, int fd)
 {
     size_t room;
     pump->last_length = 0;
-    char *to = pump_resume(pump) ? pump->parser->room(pump->text, &room) : NULL;
+    char *to = wr_pump_resume(pump) ? pump->parser->room(pump->text, &room) : NULL;
     if (pump->is_full || pump->is_ending)
         return PUMP_FULL;
     if (!to) {
@@ -97,41 +97,41 @@ static inline enum pump_result pump_read(struct pump *pump, int fd)
 
 /* After a stop was requested: waits in short steps until what was read has been added, for two seconds at most.
  * Returns false if it has not. */
-static inline bool pump_drain(struct pump *pump)
+static inline bool wr_pump_drain(struct pump *pump)
 {
     enum { STEP_MS = 10, STEPS = 200 };
-    for (int i = 0; !pump_resume(pump) && i < STEPS; i++)
+    for (int i = 0; !wr_pump_resume(pump) && i < STEPS; i++)
         poll(NULL, 0, STEP_MS);
     return !pump->is_full && !pump->is_ending;
 }
 
 /* After a stop was requested: reads the rest of a record of which the first part was read, and no more. Waits
  * for its writer in short steps, for a second at most; then the record counts as torn. */
-static inline void pump_read_record_end(struct pump *pump, int fd)
+static inline void wr_pump_read_record_end(struct pump *pump, int fd)
 {
     enum { STEP_MS = 10, STEPS = 100 };
     pump->most = 1;
-    for (int i = 0; pump_pending(pump) && i < STEPS;) {
+    for (int i = 0; wr_pump_pending(pump) && i < STEPS;) {
         struct pollfd ready = {fd, POLLIN, 0};
         if (poll(&ready, 1, STEP_MS) <= 0) {
             i++;
             continue;
         }
-        enum pump_result result = pump_read(pump, fd);
+        enum pump_result result = wr_pump_read(pump, fd);
         if (result == PUMP_END)
-            pump_finish(pump, true);
-        if (result == PUMP_FAILED || !pump_drain(pump))
+            wr_pump_finish(pump, true);
+        if (result == PUMP_FAILED || !wr_pump_drain(pump))
             break;
     }
-    if (!pump->is_ending && pump_pending(pump))
-        pump_finish(pump, false);
-    pump_drain(pump);
+    if (!pump->is_ending && wr_pump_pending(pump))
+        wr_pump_finish(pump, false);
+    wr_pump_drain(pump);
 }
 
 /* Sets a result with errno behind its reason. */
-static inline void pump_fail(weir_outcome *outcome, int code, const char *what)
+static inline void wr_pump_fail(weir_outcome *outcome, int code, const char *what)
 {
-    system_fail(outcome, code, "%s: %s", what, strerror(errno));
+    wr_system_fail(outcome, code, "%s: %s", what, strerror(errno));
 }
 
 #endif

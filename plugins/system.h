@@ -22,7 +22,7 @@
 
 /* Returns a static string. Not strerror: it takes a lock of the C library for translations; if another
  * thread forks at that moment, the lock is never released in the child. */
-static inline const char *system_strerror(int error)
+static inline const char *wr_system_strerror(int error)
 {
 #ifdef HAVE_STRERRORDESC_NP
     const char *text = strerrordesc_np(error);
@@ -32,7 +32,7 @@ static inline const char *system_strerror(int error)
 #endif
 }
 
-static inline int64_t system_clock_ns(clockid_t clock)
+static inline int64_t wr_system_clock_ns(clockid_t clock)
 {
     struct timespec now;
     clock_gettime(clock, &now);
@@ -40,7 +40,7 @@ static inline int64_t system_clock_ns(clockid_t clock)
 }
 
 /* Returns zeroed memory for an instance; NULL after host->refuse. */
-static inline void *system_allocate(const weir_host *host, size_t size)
+static inline void *wr_system_allocate(const weir_host *host, size_t size)
 {
     void *memory = calloc(1, size);
     if (!memory)
@@ -50,7 +50,7 @@ static inline void *system_allocate(const weir_host *host, size_t size)
 
 /* Sets the code of an outcome and its reason. Returns false. */
 WEIR_PRINTF(3, 4)
-static inline bool system_fail(weir_outcome *outcome, int code, const char *format, ...)
+static inline bool wr_system_fail(weir_outcome *outcome, int code, const char *format, ...)
 {
     va_list arguments;
     outcome->code = code;
@@ -61,15 +61,15 @@ static inline bool system_fail(weir_outcome *outcome, int code, const char *form
 }
 
 /* The same for a source that has to be opened again, with a number of errno. */
-static inline bool system_fail_by(weir_outcome *outcome, const char *what, int error)
+static inline bool wr_system_fail_by(weir_outcome *outcome, const char *what, int error)
 {
-    return system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: %s", what, system_strerror(error));
+    return wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: %s", what, wr_system_strerror(error));
 }
 
 /* Moves a descriptor that was just opened, -1 allowed, above the standard streams. A program may run with these
  * closed; a file or socket with such a number would receive what the program and weir print. Returns -1 with
  * errno set if no descriptor is left. */
-static inline int system_above_stdio(int fd)
+static inline int wr_system_above_stdio(int fd)
 {
     if (fd < 0 || fd > STDERR_FILENO)
         return fd;
@@ -81,13 +81,13 @@ static inline int system_above_stdio(int fd)
 }
 
 /* As open(2), always with O_CLOEXEC. mode: 0 without O_CREAT. */
-static inline int system_open(const char *path, int flags, mode_t mode)
+static inline int wr_system_open(const char *path, int flags, mode_t mode)
 {
-    return system_above_stdio(open(path, flags | O_CLOEXEC, mode));
+    return wr_system_above_stdio(open(path, flags | O_CLOEXEC, mode));
 }
 
 /* Whether the path leads to the file with this device and inode, symbolic links followed. */
-static inline bool system_leads_to_file(const char *path, dev_t device, ino_t inode)
+static inline bool wr_system_leads_to_file(const char *path, dev_t device, ino_t inode)
 {
     struct stat status;
     return stat(path, &status) == 0 && status.st_dev == device && status.st_ino == inode;
@@ -95,7 +95,7 @@ static inline bool system_leads_to_file(const char *path, dev_t device, ino_t in
 
 /* Whether the file system of an open file is on this machine: a write to a file there waits for no other
  * machine and no other process. The numbers are those of statfs(2). */
-static inline bool system_is_local(int fd)
+static inline bool wr_system_is_local(int fd)
 {
     static const unsigned remote[] = {
         0x6969 /* NFS */,      0x517b /* SMB */,        0xff534d42 /* CIFS */,   0xfe534d42 /* SMB 2 */,

@@ -48,7 +48,7 @@ static bool wants_color(int64_t option, int fd)
 static void *console_create(const weir_host *host, const void *given)
 {
     const struct console_options *options = given;
-    struct console *console = system_allocate(host, sizeof *console);
+    struct console *console = wr_system_allocate(host, sizeof *console);
     if (!console)
         return NULL;
     console->host = host;
@@ -82,15 +82,16 @@ static void console_emit(void *self, const weir_batch *batch, weir_outcome *outc
     size_t written;
     for (outcome->done = 0; outcome->done < batch->count;) {
         if (!console->encoder->encode(console->host, batch, outcome->done, CHUNK, &encoded)) {
-            system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
+            wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
             return;
         }
-        int error = output_write(console->host, console->fd, encoded.data, encoded.length, &written);
+        int error = wr_output_write(console->host, console->fd, encoded.data, encoded.length, &written);
         outcome->done += console->encoder->settled(console->host, written, NULL);
         if (error) {
-            system_fail(outcome, is_final(console->fd, error) ? WEIR_OUTCOME_FAILED : WEIR_OUTCOME_RETRY,
-                        "write to %s: %s", console->fd == STDERR_FILENO ? "standard error" : "standard output",
-                        system_strerror(error));
+            wr_system_fail(outcome, is_final(console->fd, error) ? WEIR_OUTCOME_FAILED : WEIR_OUTCOME_RETRY,
+                           "write to %s: %s",
+                           console->fd == STDERR_FILENO ? "standard error" : "standard output",
+                           wr_system_strerror(error));
             return;
         }
     }
@@ -103,11 +104,11 @@ static ssize_t write_now(struct console *console, const char *data, size_t lengt
     if (fstat(console->fd, &status) != 0)
         return -1;
     if (S_ISFIFO(status.st_mode) && length <= PIPE_BUF)
-        return output_write_pipe_now(console->fd, data, length);
+        return wr_output_write_pipe_now(console->fd, data, length);
     if (!S_ISREG(status.st_mode))
         return -1;
     if (console->device != status.st_dev)
-        console->local = system_is_local(console->fd);
+        console->local = wr_system_is_local(console->fd);
     console->device = status.st_dev;
     return console->local ? write(console->fd, data, length) : -1;
 }

@@ -67,12 +67,12 @@ static bool check_path(const char *path, weir_outcome *outcome)
     if (stat(path, &status) != 0) {
         if (errno == ENOENT)
             return true;
-        return system_fail(outcome, WEIR_OUTCOME_REOPEN, "open %.150s: %s", path, system_strerror(errno));
+        return wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "open %.150s: %s", path, wr_system_strerror(errno));
     }
     const char *why = find_ban(&status);
     if (!why)
         return true;
-    return system_fail(outcome, WEIR_OUTCOME_FAILED, "open %.120s: %s", path, why);
+    return wr_system_fail(outcome, WEIR_OUTCOME_FAILED, "open %.120s: %s", path, why);
 }
 
 bool database_may_open(struct database *database, const char *path, weir_outcome *outcome)
@@ -114,17 +114,17 @@ void database_closed(struct database *database)
 
 bool database_is_in_place(const struct database *database, const char *path)
 {
-    return system_leads_to_file(path, database->device, database->inode);
+    return wr_system_leads_to_file(path, database->device, database->inode);
 }
 
 bool database_check(const struct database *database, const char *path, weir_outcome *outcome)
 {
     if (database_is_lost(database))
-        return system_fail(outcome, WEIR_OUTCOME_FAILED, "%.120s: %s", path, lost);
+        return wr_system_fail(outcome, WEIR_OUTCOME_FAILED, "%.120s: %s", path, lost);
     if (database_is_in_place(database, path))
         return true;
     outcome->retry_after_ms = 1;
-    return system_fail(outcome, WEIR_OUTCOME_REOPEN, "%.200s was moved or deleted", path);
+    return wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "%.200s was moved or deleted", path);
 }
 
 /* ---- Outcomes -------------------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ const char *database_message(sqlite3 *db, int code)
 void database_set_outcome(weir_outcome *outcome, const char *operation, const char *path, int code,
                           const char *message)
 {
-    system_fail(outcome, outcome_code(code), "%s %.150s: %s", operation, path, message);
+    wr_system_fail(outcome, outcome_code(code), "%s %.150s: %s", operation, path, message);
 }
 
 /* ---- Locks ----------------------------------------------------------------------------------- */
@@ -161,8 +161,8 @@ int database_wait(void *ctx, int count)
     enum { MAX_WAIT_MS = 50 };
     struct database_wait *wait = ctx;
     if (count == 0)
-        wait->since_ns = system_clock_ns(CLOCK_MONOTONIC);
-    if (system_clock_ns(CLOCK_MONOTONIC) - wait->since_ns >= wait->timeout_ns)
+        wait->since_ns = wr_system_clock_ns(CLOCK_MONOTONIC);
+    if (wr_system_clock_ns(CLOCK_MONOTONIC) - wait->since_ns >= wait->timeout_ns)
         return 0;
     return wait->host->wait(wait->host, count < MAX_WAIT_MS ? count + 1 : MAX_WAIT_MS);
 }

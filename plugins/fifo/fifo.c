@@ -85,16 +85,16 @@ static void *fifo_create(const weir_host *host, const void *given)
 {
     const struct fifo_options *options = given;
     mode_t mode;
-    if (!output_set_mode(host, options->mode, &mode))
+    if (!wr_output_set_mode(host, options->mode, &mode))
         return NULL;
-    struct fifo *fifo = system_allocate(host, sizeof *fifo);
+    struct fifo *fifo = wr_system_allocate(host, sizeof *fifo);
     if (!fifo)
         return NULL;
     fifo->host = host;
     fifo->encoder = host->service(host, WEIR_SERVICE_ENCODER);
     fifo->encoder->limit_lines(host, PIPE_BUF);
-    fifo->max_wait_ms = output_to_ms(options->max_wait_ns);
-    fifo->wait_step_ms = output_to_ms(options->wait_step_ns);
+    fifo->max_wait_ms = wr_output_to_ms(options->max_wait_ns);
+    fifo->wait_step_ms = wr_output_to_ms(options->wait_step_ns);
     fifo->pipe = (struct pipe){
         .host = host,
         .paths = {options->path ? options->path : DAEMON_PATH, options->path ? NULL : OLD_DAEMON_PATH},
@@ -161,7 +161,7 @@ static void report_failure(struct fifo *fifo, const struct pipe_result *result, 
 {
     bool stopping = fifo->host->stopping(fifo->host);
     int64_t start_ms = stopping && fifo->absent_ms ? fifo->absent_ms : fifo->wait_start_ms;
-    int64_t waited_ms = start_ms ? output_now_ms() - start_ms : 0;
+    int64_t waited_ms = start_ms ? wr_output_now_ms() - start_ms : 0;
     wr_pipe_fail(&fifo->pipe, result, fifo->pipe.fd < 0 ? WEIR_OUTCOME_REOPEN : WEIR_OUTCOME_RETRY, outcome);
     name_wait(waited_ms, outcome);
     name_waiting_bytes(fifo, outcome);
@@ -174,7 +174,7 @@ static void report_failure(struct fifo *fifo, const struct pipe_result *result, 
 /* Waits one step. Returns false if max_wait has passed or the handler must stop. */
 static bool wait_step(struct fifo *fifo)
 {
-    int64_t now_ms = output_now_ms();
+    int64_t now_ms = wr_output_now_ms();
     if (!fifo->wait_start_ms)
         fifo->wait_start_ms = now_ms;
     int64_t left_ms = fifo->wait_start_ms + fifo->max_wait_ms - now_ms;
@@ -188,7 +188,7 @@ static struct pipe_result reach(struct fifo *fifo)
     if (!is_absent(result.state))
         fifo->absent_ms = 0;
     else if (!fifo->absent_ms)
-        fifo->absent_ms = output_now_ms();
+        fifo->absent_ms = wr_output_now_ms();
     return result;
 }
 
@@ -210,7 +210,7 @@ static struct pipe_result ensure_open(struct fifo *fifo)
 {
     struct pipe *pipe = &fifo->pipe;
     bool must_reach = fifo->must_check || pipe->fd < 0 || !wr_pipe_is_ours(pipe);
-    if (!must_reach && output_now_ms() - pipe->checked_ms >= CHECK_INTERVAL_MS)
+    if (!must_reach && wr_output_now_ms() - pipe->checked_ms >= CHECK_INTERVAL_MS)
         must_reach = !wr_pipe_is_in_place(pipe);
     return must_reach ? wait_for_pipe(fifo) : wr_pipe_result(PIPE_READY, 0);
 }
@@ -273,10 +273,10 @@ static int64_t full_wait_ms(const struct fifo *fifo, bool stopping)
 /* Waits until a full pipe is writable. */
 static struct pipe_result wait_for_room(struct fifo *fifo, bool partial)
 {
-    const int64_t full_ms = output_now_ms();
-    for (int64_t now_ms = full_ms;; now_ms = output_now_ms()) {
+    const int64_t full_ms = wr_output_now_ms();
+    for (int64_t now_ms = full_ms;; now_ms = wr_output_now_ms()) {
         bool stopping = !fifo->host->wait(fifo->host, 0); /* a fork point */
-        if (now_ms >= output_wait_end_ms(full_ms + full_wait_ms(fifo, stopping), partial, fifo->emit_ms)) {
+        if (now_ms >= wr_output_wait_end_ms(full_ms + full_wait_ms(fifo, stopping), partial, fifo->emit_ms)) {
             fifo->wait_start_ms = partial ? 0 : full_ms;
             return wr_pipe_result(PIPE_FULL, 0);
         }
@@ -338,11 +338,11 @@ static struct lines_refused find_long_lines(const char *lines, size_t length)
 {
     struct lines_refused found = {0};
     for (size_t pos = 0, piece; pos < length; pos += piece) {
-        piece = lines_fit(lines + pos, length - pos, PIPE_BUF);
+        piece = wr_lines_fit(lines + pos, length - pos, PIPE_BUF);
         if (piece)
             continue;
-        piece = lines_first_length(lines + pos, length - pos);
-        lines_refuse(&found, lines + pos, piece, PIPE_BUF);
+        piece = wr_lines_first_length(lines + pos, length - pos);
+        wr_lines_refuse(&found, lines + pos, piece, PIPE_BUF);
     }
     return found;
 }
@@ -353,11 +353,11 @@ static struct pipe_result write_lines(struct fifo *fifo, const char *lines, size
 {
     struct pipe_result result = wr_pipe_result(PIPE_READY, 0);
     for (size_t pos = 0, piece; pos < length && !result.state; pos += piece) {
-        piece = lines_fit(lines + pos, length - pos, PIPE_BUF);
+        piece = wr_lines_fit(lines + pos, length - pos, PIPE_BUF);
         if (piece)
             result = write_piece(fifo, lines + pos, piece, partial && pos == 0);
         else
-            piece = lines_first_length(lines + pos, length - pos);
+            piece = wr_lines_first_length(lines + pos, length - pos);
     }
     return result;
 }
@@ -371,7 +371,7 @@ static struct pipe_result write_encoded(struct fifo *fifo, const weir_encoded *e
     for (uint32_t settled = 0, next; settled < encoded->count; settled = next, pos = end) {
         next = fifo->encoder->settled(fifo->host, pos + PIPE_BUF, &end);
         if (next == settled) {
-            end = lines_event_end(fifo->host, fifo->encoder, settled, pos + PIPE_BUF, encoded->length);
+            end = wr_lines_event_end(fifo->host, fifo->encoder, settled, pos + PIPE_BUF, encoded->length);
             next = fifo->encoder->settled(fifo->host, end, NULL);
         }
         const struct lines_refused refused = find_long_lines(encoded->data + pos, end - pos);
@@ -381,7 +381,7 @@ static struct pipe_result write_encoded(struct fifo *fifo, const weir_encoded *e
         if (result.state)
             return result;
         if (refused.count)
-            lines_report_refused(&refused, "a write to a named pipe", next - settled, outcome);
+            wr_lines_report_refused(&refused, "a write to a named pipe", next - settled, outcome);
         outcome->done = done_before + next;
     }
     return wr_pipe_result(PIPE_READY, 0);
@@ -392,19 +392,19 @@ static void fifo_emit(void *self, const weir_batch *batch, weir_outcome *outcome
     struct fifo *fifo = self;
     weir_encoded encoded;
     outcome->done = 0;
-    fifo->emit_ms = output_now_ms();
+    fifo->emit_ms = wr_output_now_ms();
     struct pipe_result result = ensure_open(fifo);
     if (!result.state)
         result = write_waiting(fifo);
     while (!result.state && outcome->done < batch->count && !outcome->rejected) {
         if (!fifo->encoder->encode(fifo->host, batch, outcome->done, CHUNK_BYTES, &encoded)) {
-            system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
+            wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
             return;
         }
         result = write_encoded(fifo, &encoded, outcome);
     }
     if (result.state == PIPE_NO_READER && !fifo->wait_start_ms)
-        fifo->wait_start_ms = output_now_ms();
+        fifo->wait_start_ms = wr_output_now_ms();
     if (result.state && !(result.state == PIPE_FULL && outcome->done))
         report_failure(fifo, &result, outcome);
 }
@@ -414,7 +414,7 @@ static bool write_now(struct fifo *fifo, const weir_encoded *encoded)
 {
     struct pipe *pipe = &fifo->pipe;
     bool ready = pipe->fd >= 0 && !fifo->must_check && !pipe->waiting.length && encoded->length <= PIPE_BUF &&
-                 output_now_ms() - pipe->checked_ms < CHECK_INTERVAL_MS && wr_pipe_is_ours(pipe);
+                 wr_output_now_ms() - pipe->checked_ms < CHECK_INTERVAL_MS && wr_pipe_is_ours(pipe);
     if (!ready || write(pipe->fd, encoded->data, encoded->length) != (ssize_t)encoded->length)
         return false;
     wr_repair_remember(pipe, encoded->data, encoded->length);

@@ -26,7 +26,7 @@ static const char *name_type(mode_t type)
 
 static void describe(const char *path, const struct pipe_result *result, char *text, size_t room)
 {
-    const char *error = system_strerror(result->error);
+    const char *error = wr_system_strerror(result->error);
     switch (result->state) {
     case PIPE_MISSING: snprintf(text, room, "the named pipe %.160s does not exist", path); break;
     case PIPE_NO_READER: snprintf(text, room, "the named pipe %.160s has no reader", path); break;
@@ -70,7 +70,7 @@ bool wr_pipe_is_ours(const struct pipe *pipe)
 bool wr_pipe_is_in_place(struct pipe *pipe)
 {
     struct stat status;
-    pipe->checked_ms = output_now_ms();
+    pipe->checked_ms = wr_output_now_ms();
     return lstat(pipe->path, &status) == 0 && status.st_dev == pipe->device && status.st_ino == pipe->inode;
 }
 
@@ -95,7 +95,7 @@ static void set_mode(const struct pipe *pipe)
 {
     char name[40];
     struct stat status;
-    int fd = system_open(pipe->path, O_PATH | O_NOFOLLOW, 0);
+    int fd = wr_system_open(pipe->path, O_PATH | O_NOFOLLOW, 0);
     if (fd < 0)
         return;
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
@@ -104,7 +104,7 @@ static void set_mode(const struct pipe *pipe)
         pipe->host->log(
             pipe->host, WEIR_LOG_WARNING,
             "mode: the permissions of %s are %04o and cannot be set to %04o (%s); the pipe is used as it is",
-            pipe->path, (unsigned)status.st_mode & 07777, (unsigned)pipe->mode, system_strerror(errno));
+            pipe->path, (unsigned)status.st_mode & 07777, (unsigned)pipe->mode, wr_system_strerror(errno));
     close(fd);
 }
 
@@ -148,7 +148,7 @@ static void set_size(struct pipe *pipe)
     pipe->logged_size = true;
     pipe->host->log(pipe->host, WEIR_LOG_WARNING,
                     "pipe_size: the capacity of %s cannot be set to %d bytes (%s); it stays unchanged",
-                    pipe->path, pipe->size, system_strerror(errno));
+                    pipe->path, pipe->size, wr_system_strerror(errno));
 }
 
 static struct pipe_result open_path(struct pipe *pipe, bool create)
@@ -157,7 +157,7 @@ static struct pipe_result open_path(struct pipe *pipe, bool create)
     struct pipe_result result = wr_pipe_check_path(pipe, create);
     if (result.state)
         return result;
-    int fd = system_open(pipe->path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0);
+    int fd = wr_system_open(pipe->path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0);
     if (fd < 0)
         return open_error_result(errno);
     /* the path may have been replaced since wr_pipe_check_path */
@@ -168,7 +168,7 @@ static struct pipe_result open_path(struct pipe *pipe, bool create)
     pipe->fd = fd;
     pipe->device = status.st_dev;
     pipe->inode = status.st_ino;
-    pipe->checked_ms = output_now_ms();
+    pipe->checked_ms = wr_output_now_ms();
     set_size(pipe);
     if (!wr_repair_start(pipe)) {
         wr_pipe_close(pipe);
@@ -184,7 +184,7 @@ static struct pipe_result find_path(struct pipe *pipe, bool create)
         return wr_pipe_result(PIPE_OPEN_FAILED, errno);
     if (result.state != PIPE_MISSING || !create)
         return result;
-    int error = output_check_create(pipe->path, false);
+    int error = wr_output_check_create(pipe->path, false);
     return error ? wr_pipe_result(PIPE_CREATE_FAILED, error) : wr_pipe_result(PIPE_READY, ENOENT);
 }
 

@@ -100,7 +100,7 @@ static size_t find_torn(const struct pipe *pipe, const char *data, size_t length
 
 size_t wr_repair_part_length(const char *lines, size_t length)
 {
-    size_t piece = lines_fit(lines, length, PIPE_BUF);
+    size_t piece = wr_lines_fit(lines, length, PIPE_BUF);
     return piece ? piece : PIPE_BUF;
 }
 
@@ -187,26 +187,26 @@ static bool take_lock(const struct pipe *pipe, int operation)
 
 void wr_repair_wait(struct pipe *pipe)
 {
-    if (output_now_ms() < pipe->ignore_lock_ms)
+    if (wr_output_now_ms() < pipe->ignore_lock_ms)
         return;
     if (take_lock(pipe, LOCK_SH))
         flock(pipe->fd, LOCK_UN);
     else
-        pipe->ignore_lock_ms = output_now_ms() + IGNORE_LOCK_MS;
+        pipe->ignore_lock_ms = wr_output_now_ms() + IGNORE_LOCK_MS;
 }
 
 /* ---- Repairing ------------------------------------------------------------------------------- */
 
 static void open_and_rewrite(struct pipe *pipe)
 {
-    pipe->read_fd = system_open(pipe->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0);
+    pipe->read_fd = wr_system_open(pipe->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0);
     int error = errno;
     if (wr_fd_is_file(pipe->read_fd, pipe->device, pipe->inode))
         rewrite(pipe);
     else if (pipe->read_fd < 0 && !pipe->logged_access)
         pipe->host->log(pipe->host, WEIR_LOG_WARNING,
                         "%s cannot be opened for reading (%s): its next reader may start within a line",
-                        pipe->path, system_strerror(error));
+                        pipe->path, wr_system_strerror(error));
     pipe->logged_access |= pipe->read_fd < 0;
     if (pipe->read_fd >= 0)
         close(pipe->read_fd);

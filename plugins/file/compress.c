@@ -92,7 +92,7 @@ static bool is_safe(int fd)
 /* Opens and locks the partial file. Returns 0, EWOULDBLOCK if another process has the lock, or errno. */
 static int lock_partial(struct compression *compression)
 {
-    compression->out = system_open(compression->partial_path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+    compression->out = wr_system_open(compression->partial_path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
     if (compression->out < 0)
         return errno;
     int error =
@@ -152,7 +152,7 @@ static bool start_stream(struct compression *compression)
 static enum compress_state open_source(struct compression *compression, const struct archive_file *file)
 {
     struct stat status;
-    compression->in = system_open(compression->path, O_RDWR | O_NOFOLLOW, 0);
+    compression->in = wr_system_open(compression->path, O_RDWR | O_NOFOLLOW, 0);
     if (compression->in < 0 && errno == ENOENT) { /* compressed or deleted by another process */
         wr_compress_stop(compression);
         return COMPRESS_DONE;
@@ -193,8 +193,8 @@ static int write_compressed(struct compression *compression, int flush)
         compression->stream->next_out = out;
         compression->stream->avail_out = CHUNK_BYTES;
         deflate(compression->stream, flush);
-        int error = output_write(compression->host, compression->out, (const char *)out,
-                                 CHUNK_BYTES - compression->stream->avail_out, &written);
+        int error = wr_output_write(compression->host, compression->out, (const char *)out,
+                                    CHUNK_BYTES - compression->stream->avail_out, &written);
         if (error)
             return error;
     } while (compression->stream->avail_out == 0);

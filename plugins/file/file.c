@@ -34,7 +34,7 @@ static void *file_create(const weir_host *host, const void *given)
     struct settings settings;
     if (!wr_settings_init(&settings, host, given))
         return NULL;
-    struct file *file = system_allocate(host, sizeof *file);
+    struct file *file = wr_system_allocate(host, sizeof *file);
     if (!file)
         return NULL;
     file->host = host;
@@ -59,7 +59,7 @@ static void schedule_sync(struct file *file)
     if (!file->writer.output.dirty)
         file->sync_due_ms = INT64_MAX;
     else if (options->fsync == SETTINGS_SYNC_INTERVAL && file->sync_due_ms == INT64_MAX)
-        file->sync_due_ms = output_now_ms() + options->fsync_interval_ns / 1000000;
+        file->sync_due_ms = wr_output_now_ms() + options->fsync_interval_ns / 1000000;
 }
 
 /* There may be new old files whenever a file was opened, whichever process has rotated it. */
@@ -80,7 +80,7 @@ static void schedule(struct file *file)
     int64_t due_ms = sync_ms < maintenance_ms ? sync_ms : maintenance_ms;
     if (due_ms == file->wake_ms)
         return;
-    int64_t left_ms = due_ms - output_now_ms();
+    int64_t left_ms = due_ms - wr_output_now_ms();
     file->wake_ms = due_ms;
     file->host->wake_in(file->host, due_ms == INT64_MAX ? -1 : left_ms > 0 ? left_ms : 0);
 }
@@ -94,7 +94,7 @@ static void file_wake(void *self, int why, weir_outcome *outcome)
         wr_output_file_follow(output);
     } else {
         file->wake_ms = INT64_MAX;
-        if (output_now_ms() >= file->sync_due_ms && output->dirty)
+        if (wr_output_now_ms() >= file->sync_due_ms && output->dirty)
             wr_output_file_sync(output);
         wr_maintenance_run(&file->maintenance, output->path);
     }
@@ -105,7 +105,7 @@ static void file_wake(void *self, int why, weir_outcome *outcome)
 
 static void set_outcome(weir_outcome *outcome, int code, const char *operation, const char *path, int error)
 {
-    system_fail(outcome, code, "%s %.120s: %s", operation, path, wr_file_error_text(error));
+    wr_system_fail(outcome, code, "%s %.120s: %s", operation, path, wr_file_error_text(error));
 }
 
 static void file_open(void *self, weir_outcome *outcome)
@@ -182,7 +182,7 @@ static void sync_batch(struct file *file, weir_outcome *outcome)
         return;
     outcome->rejected = outcome->done;
     snprintf(outcome->reason, sizeof outcome->reason, "fsync %.180s: %s", output->path,
-             system_strerror(output->sync_error));
+             wr_system_strerror(output->sync_error));
 }
 
 static void file_emit(void *self, const weir_batch *batch, weir_outcome *outcome)

@@ -17,7 +17,7 @@ const char *wr_file_error_text(int error)
         return "a device, pipe or terminal, not a regular file; the handler type for standard output and "
                "standard error is console, for discarding values null";
     case FILE_ERROR_SOCKET: return "a socket, not a regular file";
-    default: return system_strerror(error);
+    default: return wr_system_strerror(error);
     }
 }
 
@@ -51,7 +51,7 @@ int wr_file_lock_take(const weir_host *host, int fd, int operation)
 {
     int64_t end_ms = 0;
     for (int nap_ms = 1; try_lock(fd, operation) == EWOULDBLOCK; nap_ms *= 2) {
-        int64_t now_ms = output_now_ms();
+        int64_t now_ms = wr_output_now_ms();
         if (!end_ms)
             end_ms = now_ms + WAIT_MS;
         if (host->stopping(host) && end_ms > now_ms + STOP_WAIT_MS)

@@ -42,8 +42,8 @@ void wr_maintenance_begin(struct maintenance *maintenance)
     maintenance->untrimmed = maintenance->settings->options->keep > 0;
     start_pass(maintenance);
     /* work in progress keeps its pace, however fast new files are created */
-    if (maintenance->due_ms - SOON_MS > output_now_ms())
-        maintenance->due_ms = output_now_ms();
+    if (maintenance->due_ms - SOON_MS > wr_output_now_ms())
+        maintenance->due_ms = wr_output_now_ms();
 }
 
 static void trim(struct maintenance *maintenance, struct archive *archive)
@@ -74,7 +74,7 @@ static const struct archive_file *find_next(const struct maintenance *maintenanc
 
 static void end_pass(struct maintenance *maintenance)
 {
-    maintenance->due_ms = maintenance->failed ? output_now_ms() + RETRY_MS : INT64_MAX;
+    maintenance->due_ms = maintenance->failed ? wr_output_now_ms() + RETRY_MS : INT64_MAX;
     maintenance->untrimmed = maintenance->failed && maintenance->settings->options->keep;
     maintenance->logged = maintenance->logged && maintenance->failed;
     maintenance->failed = false;
@@ -109,7 +109,7 @@ static void start_next(struct maintenance *maintenance, const char *current)
 
 void wr_maintenance_run(struct maintenance *maintenance, const char *current)
 {
-    int64_t began_ms = output_now_ms();
+    int64_t began_ms = wr_output_now_ms();
     if (began_ms < maintenance->due_ms)
         return;
     if (maintenance->host->stopping(maintenance->host)) { /* leave the remaining time to the values */
@@ -124,7 +124,7 @@ void wr_maintenance_run(struct maintenance *maintenance, const char *current)
     if (maintenance->due_ms > began_ms)
         return;
     /* leave the same time to the values */
-    int64_t now_ms = output_now_ms();
+    int64_t now_ms = wr_output_now_ms();
     maintenance->due_ms = now_ms + (now_ms - began_ms) + 1;
 }
 

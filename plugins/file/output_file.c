@@ -24,7 +24,7 @@ void wr_output_file_init(struct output_file *output, const weir_host *host, cons
 /* The coarse clock, which the kernel uses for the modification times of files. */
 static time_t now_s(void)
 {
-    return system_clock_ns(CLOCK_REALTIME_COARSE) / 1000000000;
+    return wr_system_clock_ns(CLOCK_REALTIME_COARSE) / 1000000000;
 }
 
 /* Expands the path for a time; *changed: it is not the path of the open file. Returns 0 or errno. */
@@ -65,13 +65,13 @@ static int open_path(const struct output_file *output, const char *path)
     mode_t mode = output->settings->mode;
     /* O_NONBLOCK: the path may become a named pipe after check_path */
     int flags = O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK;
-    int fd = system_open(path, flags | O_CREAT | O_EXCL, mode);
+    int fd = wr_system_open(path, flags | O_CREAT | O_EXCL, mode);
     if (fd >= 0) {
         fchmod(fd, mode);
         if (output->settings->options->fsync)
             wr_folder_sync(path);
     } else if (errno == EEXIST) {
-        fd = system_open(path, flags | O_CREAT | (output->truncate ? O_TRUNC : 0), mode);
+        fd = wr_system_open(path, flags | O_CREAT | (output->truncate ? O_TRUNC : 0), mode);
     }
     return fd;
 }
@@ -98,14 +98,14 @@ static int use_file(struct output_file *output, int fd, const char *path, time_t
     output->fd = fd;
     output->device = status.st_dev;
     output->inode = status.st_ino;
-    output->local = system_is_local(fd);
+    output->local = wr_system_is_local(fd);
     output->truncate = false;
     output->fresh = true;
     output->torn = false;
     output->end = 0;
     output->logged_missing = false;
     output->opened++;
-    output->checked_ms = output_now_ms();
+    output->checked_ms = wr_output_now_ms();
     output->dated_s = time_s;
     memcpy(output->path, path, strlen(path) + 1);
     return 0;
@@ -136,14 +136,14 @@ int wr_output_file_probe(const struct output_file *output, bool *exists)
         error = check_path(path);
     if (error)
         return error;
-    int fd = system_open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK, 0);
+    int fd = wr_system_open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK, 0);
     *exists = fd >= 0;
     if (fd >= 0)
         close(fd);
     else if (errno != ENOENT)
         return errno;
     return *exists ? 0
-                   : output_check_create(path, settings->options->create_folders || settings->dated_folders);
+                   : wr_output_check_create(path, settings->options->create_folders || settings->dated_folders);
 }
 
 void wr_output_file_close(struct output_file *output)
@@ -176,14 +176,14 @@ static bool is_ours(const struct output_file *output)
 
 bool wr_output_file_is_in_place(const struct output_file *output)
 {
-    return system_leads_to_file(output->path, output->device, output->inode);
+    return wr_system_leads_to_file(output->path, output->device, output->inode);
 }
 
 void wr_output_file_follow(struct output_file *output)
 {
     char path[PATH_MAX];
     bool changed = false;
-    output->checked_ms = output_now_ms();
+    output->checked_ms = wr_output_now_ms();
     if (output->settings->dated && expand_path(output, now_s(), path, &changed) != 0)
         return;
     if (!changed && wr_output_file_is_in_place(output))
@@ -230,7 +230,7 @@ int wr_output_file_ensure(struct output_file *output)
         return wr_output_file_reopen(output);
     if (may_have_changed(output))
         follow_date(output);
-    if (output_now_ms() - output->checked_ms >= CHECK_INTERVAL_MS)
+    if (wr_output_now_ms() - output->checked_ms >= CHECK_INTERVAL_MS)
         wr_output_file_follow(output);
     return 0;
 }
@@ -242,7 +242,7 @@ int wr_output_file_end_line(struct output_file *output)
     size_t written;
     if (!output->torn)
         return 0;
-    int error = output_write(output->host, output->fd, "\n", 1, &written);
+    int error = wr_output_write(output->host, output->fd, "\n", 1, &written);
     output->torn = error != 0;
     return error;
 }
@@ -252,7 +252,7 @@ int wr_output_file_write(struct output_file *output, const char *data, size_t le
     *written = 0;
     int error = wr_output_file_end_line(output);
     if (!error)
-        error = output_write(output->host, output->fd, data, length, written);
+        error = wr_output_write(output->host, output->fd, data, length, written);
     if (*written)
         output->dirty = output->settings->options->fsync != 0;
     return error;
@@ -263,7 +263,7 @@ void wr_output_file_check_end(struct output_file *output, off_t size)
     char last = '\n';
     if (size == output->end || !size)
         return;
-    int fd = system_open(output->path, O_RDONLY | O_NOCTTY | O_NONBLOCK, 0);
+    int fd = wr_system_open(output->path, O_RDONLY | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
         return;
     if (wr_fd_is_file(fd, output->device, output->inode) && pread(fd, &last, 1, size - 1) == 1 && last != '\n')
@@ -292,7 +292,7 @@ static bool is_plain(const struct output_file *output)
     const struct settings *settings = output->settings;
     return output->fd >= 0 && output->local && !output->fresh && !output->torn && !settings->rotates &&
            !settings->dated && !settings->header_length && !settings->options->fsync &&
-           output_now_ms() - output->checked_ms < CHECK_INTERVAL_MS;
+           wr_output_now_ms() - output->checked_ms < CHECK_INTERVAL_MS;
 }
 
 /* The shared lock as for every write: another process may be removing a partial line. */
@@ -328,6 +328,6 @@ int wr_output_file_sync(struct output_file *output)
     output->host->count(output->host, "fsync.failed", 1);
     output->host->log(output->host, WEIR_LOG_ERROR,
                       "fsync %s: %s; values written since the last fsync may be lost if the machine crashes",
-                      output->path, system_strerror(error));
+                      output->path, wr_system_strerror(error));
     return error;
 }

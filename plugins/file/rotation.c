@@ -27,7 +27,7 @@ void wr_rotation_init(struct rotation *rotation, const struct settings *settings
 bool wr_rotation_is_on(const struct rotation *rotation)
 {
     return rotation->settings->rotates &&
-           (rotation->retry_at_ms == INT64_MIN || output_now_ms() >= rotation->retry_at_ms);
+           (rotation->retry_at_ms == INT64_MIN || wr_output_now_ms() >= rotation->retry_at_ms);
 }
 
 /* ---- When ------------------------------------------------------------------------------------ */
@@ -118,7 +118,7 @@ static int rotate_to(struct output_file *output, const char *name)
 
 static void postpone(struct rotation *rotation, const struct output_file *output, int error)
 {
-    rotation->retry_at_ms = output_now_ms() + RETRY_MS;
+    rotation->retry_at_ms = wr_output_now_ms() + RETRY_MS;
     if (rotation->logged)
         return;
     rotation->logged = true;

@@ -89,7 +89,7 @@ static const char *find_header(const weir_host *host)
 bool wr_settings_init(struct settings *settings, const weir_host *host, const struct settings_options *options)
 {
     *settings = (struct settings){.options = options, .header = find_header(host)};
-    if (!output_set_mode(host, options->mode, &settings->mode) || !check_path(host, options->path) ||
+    if (!wr_output_set_mode(host, options->mode, &settings->mode) || !check_path(host, options->path) ||
         !check_period(host, options->rotate_every_ns) || !check_compression(host, options))
         return false;
     settings->header_length = strlen(settings->header);

@@ -78,8 +78,8 @@ static void set_up(struct forward *forward, const struct forward_options *option
     const weir_host *host = forward->host;
     const weir_try_timeout *timeout = host->service(host, WEIR_SERVICE_TRY_TIMEOUT);
     struct forward_link *link = &forward->link;
-    forward->connect_timeout_ms = output_to_ms(options->connect_timeout_ns);
-    forward->ack_timeout_ms = output_to_ms(options->ack_timeout_ns);
+    forward->connect_timeout_ms = wr_output_to_ms(options->connect_timeout_ns);
+    forward->ack_timeout_ms = wr_output_to_ms(options->ack_timeout_ns);
     link->connection.connect_timeout_ms = forward->connect_timeout_ms;
     link->token_file = link->connection.kind & WEIR_CONNECT_TCP ? options->token_file : NULL;
     link->ack = options->ack == 0 ? WIRE_ACK_STORED : WIRE_ACK_TAKEN;
@@ -90,7 +90,7 @@ static void set_up(struct forward *forward, const struct forward_options *option
 
 static void *forward_create(const weir_host *host, const void *given)
 {
-    struct forward *forward = system_allocate(host, sizeof *forward);
+    struct forward *forward = wr_system_allocate(host, sizeof *forward);
     if (!forward)
         return NULL;
     forward->host = host;
@@ -150,7 +150,7 @@ static void forward_emit(void *self, const weir_batch *batch, weir_outcome *outc
     struct forward_link *link = &forward->link;
     outcome->done = 0;
     if (!wr_connection_is_open(&link->connection)) {
-        system_fail(outcome, WEIR_OUTCOME_REOPEN, "the connection was closed by the program");
+        wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "the connection was closed by the program");
         return;
     }
     enum connection_state state = wr_forward_link_deliver(link, batch, forward->ack_timeout_ms);

@@ -237,10 +237,10 @@ bool wr_forward_link_fail(const struct forward_link *link, enum connection_state
 {
     const char *peer = link->connection.peer;
     if (*link->reason)
-        return system_fail(outcome, code, "%s: %s", peer, link->reason);
+        return wr_system_fail(outcome, code, "%s: %s", peer, link->reason);
     if (state == CONNECTION_BUSY)
-        return system_fail(outcome, code, "%s: %s within the time limit", peer,
-                           link->is_welcome ? "no acknowledgement" : "no welcome");
+        return wr_system_fail(outcome, code, "%s: %s within the time limit", peer,
+                              link->is_welcome ? "no acknowledgement" : "no welcome");
     wr_connection_fail(&link->connection, state, code, outcome);
     return false;
 }
@@ -568,7 +568,7 @@ static enum connection_state exchange(struct forward_link *link)
 static enum connection_state await(struct forward_link *link, const weir_batch *batch, int64_t until_ms)
 {
     const uint64_t settled_end = link->settled_end;
-    const int64_t begin_ms = output_now_ms();
+    const int64_t begin_ms = wr_output_now_ms();
     for (;;) {
         bool progress = link->settled_end != settled_end;
         if (batch && !fill(link, batch)) {
@@ -577,12 +577,12 @@ static enum connection_state await(struct forward_link *link, const weir_batch *
         }
         if (link->is_welcome && !link->out.length && (!batch || is_settled(link, batch)))
             return CONNECTION_READY;
-        if (output_now_ms() >= output_wait_end_ms(until_ms, progress, begin_ms))
+        if (wr_output_now_ms() >= wr_output_wait_end_ms(until_ms, progress, begin_ms))
             return CONNECTION_BUSY;
         if (exchange(link) == CONNECTION_LOST)
             return CONNECTION_LOST;
         /* after an exchange: a stop without a limit of time calls again and again */
-        if (!output_may_wait(link->connection.host))
+        if (!wr_output_may_wait(link->connection.host))
             return CONNECTION_STOPPED;
     }
 }
@@ -593,14 +593,14 @@ static enum connection_state await(struct forward_link *link, const weir_batch *
 static const char *read_token(const char *path, char token[WIRE_TOKEN + 2])
 {
     struct stat status;
-    int fd = system_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    int fd = wr_system_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     if (fd < 0)
-        return system_strerror(errno);
+        return wr_system_strerror(errno);
     ssize_t length = fstat(fd, &status) == 0 ? read(fd, token, WIRE_TOKEN + 1) : -1;
     int error = errno;
     close(fd);
     if (length < 0)
-        return system_strerror(error);
+        return wr_system_strerror(error);
     while (length && strchr(" \r\n", token[length - 1]))
         length--;
     token[length] = '\0';
@@ -662,17 +662,17 @@ static void keep_alive(const struct forward_link *link)
 
 bool wr_forward_link_open(struct forward_link *link, int64_t timeout_ms, weir_outcome *outcome)
 {
-    const int64_t until_ms = output_now_ms() + timeout_ms;
+    const int64_t until_ms = wr_output_now_ms() + timeout_ms;
     char token[WIRE_TOKEN + 2] = "";
     const char *fault = link->token_file ? read_token(link->token_file, token) : NULL;
     forget(link);
     if (fault)
-        return system_fail(outcome, WEIR_OUTCOME_RETRY, "token_file %.150s: %s", link->token_file, fault);
+        return wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "token_file %.150s: %s", link->token_file, fault);
     bool has_begun = begin_first(link);
     if (has_begun)
         greet(link, token);
     if (!has_begun || link->out.failed)
-        return system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
+        return wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
     if (!wr_connection_open(&link->connection, timeout_ms, outcome))
         return false;
     keep_alive(link);
@@ -717,7 +717,7 @@ enum connection_state wr_forward_link_deliver(struct forward_link *link, const w
     link->next_is_other = false;
     update_totals(link);
     update_path(link);
-    enum connection_state state = await(link, batch, output_now_ms() + timeout_ms);
+    enum connection_state state = await(link, batch, wr_output_now_ms() + timeout_ms);
     link->is_lost = state == CONNECTION_LOST;
     return state;
 }

@@ -48,7 +48,7 @@ static void init_request(struct http *http)
 static void *http_create(const weir_host *host, const void *given)
 {
     const struct settings_options *options = given;
-    struct http *http = system_allocate(host, sizeof *http);
+    struct http *http = wr_system_allocate(host, sizeof *http);
     if (!http)
         return NULL;
     http->host = host;
@@ -83,7 +83,7 @@ static void http_open(void *self, weir_outcome *outcome)
 {
     struct http *http = self;
     if (!wr_client_open(&http->client, &http->settings.client))
-        system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory or file descriptors");
+        wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory or file descriptors");
 }
 
 /* Without sending a request, only the connection can be tested. */
@@ -102,7 +102,7 @@ static void http_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
         snprintf(outcome->reason, sizeof outcome->reason, "%.200s accepts connections", request.peer);
     } else {
         wr_response_classify(&request, &reply, &response);
-        system_fail(outcome, WEIR_OUTCOME_RETRY, "%s", response.message);
+        wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "%s", response.message);
     }
     wr_client_close(&http->client);
 }

@@ -163,7 +163,7 @@ static void set_error_message(const struct response_request *request, const stru
         return;
     }
     const char *why = *reply->error ? reply->error : curl_easy_strerror(reply->result);
-    const char *system = reply->system_error ? system_strerror(reply->system_error) : why;
+    const char *system = reply->system_error ? wr_system_strerror(reply->system_error) : why;
     switch (reply->result) {
     case CURLE_OPERATION_TIMEDOUT: set_timeout_message(request, reply, response); break;
     case CURLE_COULDNT_RESOLVE_PROXY:

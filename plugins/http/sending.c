@@ -109,7 +109,7 @@ bool wr_sending_divide(struct http *http, const weir_batch *batch, uint32_t star
 void wr_sending_set_retry(const struct response *response, weir_outcome *outcome)
 {
     outcome->retry_after_ms = response->retry_after_ms;
-    system_fail(outcome, WEIR_OUTCOME_RETRY, "%s", response->message);
+    wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "%s", response->message);
 }
 
 void wr_sending_count_refused(const struct http *http, long status, uint32_t count)

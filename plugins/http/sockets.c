@@ -29,7 +29,7 @@ bool wr_sockets_open(struct sockets *sockets, CURLM *multi)
     wr_wakeup_fds_find(multi, fds);
     for (int i = 0; i < 2; i++)
         sockets->wakeup_fds[i] = record(fds[i]);
-    sockets->canary = record(system_above_stdio(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)));
+    sockets->canary = record(wr_system_above_stdio(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)));
     return sockets->canary.fd >= 0;
 }
 
@@ -50,7 +50,7 @@ static curl_socket_t open_connection(void *ctx, curlsocktype purpose, struct cur
         if (sockets->connections[i].fd >= 0)
             continue;
         int fd =
-            system_above_stdio(socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol));
+            wr_system_above_stdio(socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol));
         sockets->connections[i] = record(fd);
         return fd;
     }

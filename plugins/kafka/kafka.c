@@ -103,7 +103,7 @@ static void take_report(void *context, const rd_kafka_message_t *message)
 static void *kafka_create(const weir_host *host, const void *given)
 {
     const struct settings_options *options = given;
-    struct kafka *kafka = system_allocate(host, sizeof *kafka);
+    struct kafka *kafka = wr_system_allocate(host, sizeof *kafka);
     if (!kafka)
         return NULL;
     kafka->host = host;
@@ -140,7 +140,7 @@ static void kafka_open(void *self, weir_outcome *outcome)
 {
     struct kafka *kafka = self;
     if (!wr_producer_open(&kafka->producer, kafka->conf))
-        system_fail(outcome, WEIR_OUTCOME_RETRY, "%s", kafka->producer.problem);
+        wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "%s", kafka->producer.problem);
 }
 
 static void kafka_close(void *self)
@@ -168,7 +168,7 @@ static void kafka_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
         snprintf(outcome->reason, sizeof outcome->reason, "a cluster with %d %s", brokers,
                  brokers == 1 ? "broker" : "brokers");
     } else {
-        system_fail(outcome, WEIR_OUTCOME_RETRY, "%s", kafka->producer.problem);
+        wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "%s", kafka->producer.problem);
     }
     kafka_close(kafka);
 }
@@ -224,7 +224,7 @@ static bool fail(struct delivery *d, int32_t code, int64_t retry_after_ms, const
     if (d->outcome->rejected)
         return false;
     d->outcome->retry_after_ms = retry_after_ms;
-    return system_fail(d->outcome, code, "%s", reason);
+    return wr_system_fail(d->outcome, code, "%s", reason);
 }
 
 /* ---- Waiting for reports --------------------------------------------------------------------- */

@@ -33,7 +33,7 @@ static int open_socket(int domain, int type, int protocol, void *opaque)
     struct producer *producer = opaque;
     if (atomic_load(&producer->knows_pipes))
         wr_pipes_close_on_exec();
-    int fd = system_above_stdio(socket(domain, type | SOCK_CLOEXEC, protocol));
+    int fd = wr_system_above_stdio(socket(domain, type | SOCK_CLOEXEC, protocol));
     for (size_t i = 0; fd >= 0 && i < PRODUCER_SOCKETS; i++) {
         int none = -1;
         if (atomic_compare_exchange_strong(&producer->sockets[i], &none, fd))
@@ -182,7 +182,7 @@ bool wr_producer_open(struct producer *producer, const rd_kafka_conf_t *from)
     producer->error = RD_KAFKA_RESP_ERR_NO_ERROR;
     producer->problem[0] = '\0';
     producer->statistics = (struct statistics){0};
-    producer->event_fd = system_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    producer->event_fd = wr_system_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     rd_kafka_conf_t *conf = producer->event_fd >= 0 ? make_conf(producer, from) : NULL;
     if (producer->event_fd < 0)
         snprintf(error, sizeof error, "eventfd: %s", strerror(errno));
@@ -233,7 +233,7 @@ void wr_producer_close(struct producer *producer)
 int64_t wr_producer_now_ms(const struct producer *producer)
 {
     return producer->waiting ? producer->waiting->now_ms(producer->host)
-                             : system_clock_ns(CLOCK_MONOTONIC) / 1000000;
+                             : wr_system_clock_ns(CLOCK_MONOTONIC) / 1000000;
 }
 
 void wr_producer_poll(struct producer *producer)

@@ -45,7 +45,7 @@ void http_daemon_set_phase(struct MHD_Connection *connection, enum http_phase ph
     if (!slot)
         return;
     slot->phase = phase;
-    slot->since_ms = output_now_ms();
+    slot->since_ms = wr_output_now_ms();
 }
 
 static void on_connection(void *ctx, struct MHD_Connection *connection, void **slot_context,
@@ -83,7 +83,7 @@ static void note_failure(struct http_daemon *daemon, int problem)
     daemon->is_short = problem != EAGAIN;
     if (daemon->is_short && !daemon->logged_short)
         daemon->host->log(daemon->host, WEIR_LOG_WARNING, "connections cannot be accepted yet: %s",
-                          system_strerror(problem));
+                          wr_system_strerror(problem));
     if (daemon->is_short)
         daemon->host->count(daemon->host, "accept_failed", 1);
     daemon->logged_short = daemon->is_short;
@@ -95,13 +95,13 @@ static void accept_connections(struct http_daemon *daemon)
     for (int i = 0; i < ACCEPT_AT_ONCE && (slot = find_free(daemon)); i++) {
         struct sockaddr_storage address;
         socklen_t length = sizeof address;
-        int fd = system_above_stdio(
+        int fd = wr_system_above_stdio(
             accept4(daemon->listening.fd, (struct sockaddr *)&address, &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (fd < 0) {
             note_failure(daemon, errno);
             return;
         }
-        *slot = (struct http_slot){.own.fd = -1, .since_ms = output_now_ms()};
+        *slot = (struct http_slot){.own.fd = -1, .since_ms = wr_output_now_ms()};
         if (!wr_own_fd_set(&slot->own, fd)) {
             note_failure(daemon, errno);
             return;
@@ -133,10 +133,10 @@ static bool has_progress(struct http_slot *slot)
 /* The library notices it as an end by the other side. */
 void http_daemon_check(struct http_daemon *daemon)
 {
-    const int64_t now_ms = output_now_ms();
-    const int64_t limits_ms[] = {[HTTP_PHASE_HEADERS] = output_to_ms(daemon->idle_timeout_ns),
-                                 [HTTP_PHASE_BODY] = output_to_ms(daemon->request_timeout_ns),
-                                 [HTTP_PHASE_REPLY] = output_to_ms(daemon->idle_timeout_ns),
+    const int64_t now_ms = wr_output_now_ms();
+    const int64_t limits_ms[] = {[HTTP_PHASE_HEADERS] = wr_output_to_ms(daemon->idle_timeout_ns),
+                                 [HTTP_PHASE_BODY] = wr_output_to_ms(daemon->request_timeout_ns),
+                                 [HTTP_PHASE_REPLY] = wr_output_to_ms(daemon->idle_timeout_ns),
                                  [HTTP_PHASE_WAITS] = INT64_MAX};
     daemon->is_short = false;
     for (size_t i = 0; i < daemon->slot_count; i++) {
@@ -170,7 +170,7 @@ static bool find_loss(const struct http_daemon *daemon)
 
 static bool bind_path(struct http_daemon *daemon, mode_t mode)
 {
-    int fd = system_above_stdio(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    int fd = wr_system_above_stdio(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!wr_own_fd_set(&daemon->listening, fd))
         return false;
     errno = wr_unix_path_bind(&daemon->place, fd, SOCK_STREAM, mode, SOCKET_GROUP_NONE);

@@ -104,8 +104,8 @@ bool wr_listeners_check_places(const struct listeners *listeners, weir_outcome *
 {
     for (size_t i = 0; i < listeners->count; i++)
         if (listeners->all[i].at.path && !wr_unix_path_is_in_place(&listeners->all[i].place))
-            return system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: the path was removed or replaced",
-                               listeners->all[i].name);
+            return wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: the path was removed or replaced",
+                                  listeners->all[i].name);
     return true;
 }
 
@@ -144,7 +144,7 @@ static const char *open_socket(struct listener *listener, const struct listener_
     union listener_address address;
     socklen_t length = set_address(&listener->at, &address);
     const int type = listener->type;
-    int fd = system_above_stdio(socket(address.any.sa_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    int fd = wr_system_above_stdio(socket(address.any.sa_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     bool has_socket = wr_own_fd_set(&listener->own, fd);
     *error = errno;
     if (!has_socket)
@@ -181,7 +181,8 @@ static bool open_listener(struct listener *listener, const struct listener_optio
     listener->seen_drops = 0;
     const char *failed = open_socket(listener, options, &error);
     if (failed) {
-        system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: %s: %s", listener->text, failed, system_strerror(error));
+        wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: %s: %s", listener->text, failed,
+                       wr_system_strerror(error));
         close_listener(listener);
         return false;
     }
@@ -200,10 +201,10 @@ static bool control(const struct listeners *listeners, const struct listener *li
 
 bool wr_listeners_begin(struct listeners *listeners, weir_outcome *outcome)
 {
-    bool has_epoll = wr_own_fd_set(&listeners->epoll, system_above_stdio(epoll_create1(EPOLL_CLOEXEC)));
+    bool has_epoll = wr_own_fd_set(&listeners->epoll, wr_system_above_stdio(epoll_create1(EPOLL_CLOEXEC)));
     listeners->is_accepting = true;
     listeners->has_lost = false;
-    return has_epoll || system_fail_by(outcome, "epoll_create1", errno);
+    return has_epoll || wr_system_fail_by(outcome, "epoll_create1", errno);
 }
 
 bool wr_listeners_open(struct listeners *listeners, weir_outcome *outcome)
@@ -212,7 +213,7 @@ bool wr_listeners_open(struct listeners *listeners, weir_outcome *outcome)
         if (!open_listener(&listeners->all[i], &listeners->options, outcome))
             return false;
         if (!control(listeners, &listeners->all[i], EPOLL_CTL_ADD))
-            return system_fail_by(outcome, "epoll_ctl", errno);
+            return wr_system_fail_by(outcome, "epoll_ctl", errno);
     }
     return true;
 }
@@ -256,7 +257,8 @@ bool wr_listeners_find_loss(struct listeners *listeners, weir_outcome *outcome)
         const struct listener *listener = &listeners->all[i];
         if (wr_own_fd_is_open(&listener->own) && control(listeners, listener, EPOLL_CTL_MOD))
             continue;
-        system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: the program has closed its descriptors", listener->name);
+        wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: the program has closed its descriptors",
+                       listener->name);
         listeners->has_lost = true;
         return true;
     }
@@ -289,7 +291,7 @@ void wr_listener_note_short(const struct listener *listener, const weir_host *ho
 {
     if (!accepting->logged_short)
         host->log(host, WEIR_LOG_WARNING, "%s: a connection cannot be accepted yet: %s", listener->name,
-                  system_strerror(errno));
+                  wr_system_strerror(errno));
     accepting->is_short = accepting->logged_short = true;
 }
 
@@ -308,7 +310,8 @@ int wr_listener_accept(const struct listener *listener, const weir_host *host, s
 {
     socklen_t length = sizeof *from;
     memset(from, 0, sizeof *from);
-    int fd = system_above_stdio(accept4(listener->own.fd, &from->any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    int fd =
+        wr_system_above_stdio(accept4(listener->own.fd, &from->any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
         wr_listener_note_short(listener, host, accepting);
     *again = fd < 0 && (errno == ECONNABORTED || errno == EINTR);

@@ -104,7 +104,7 @@ static const char *read_open_token(struct tenant *tenant, int fd, struct stat *s
         return "can be read by others, or written by its group; chmod 600 it";
     ssize_t length = read(fd, token, sizeof token);
     if (length < 0)
-        return system_strerror(errno);
+        return wr_system_strerror(errno);
     while (length && (token[length - 1] == '\n' || token[length - 1] == '\r' || token[length - 1] == ' '))
         length--;
     for (ssize_t i = 0; i < length; i++)
@@ -128,13 +128,13 @@ static bool is_same(const struct stat *a, const struct stat *b)
 static const char *read_token(struct tenant *tenant)
 {
     struct stat status;
-    int fd = system_open(tenant->token_file, O_RDONLY | O_NONBLOCK, 0);
+    int fd = wr_system_open(tenant->token_file, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0 || fstat(fd, &status) != 0) {
         int error = errno;
         if (fd >= 0)
             close(fd);
         memset(&tenant->status, 0, sizeof tenant->status);
-        return system_strerror(error);
+        return wr_system_strerror(error);
     }
     const char *fault = NULL;
     if (!is_same(&status, &tenant->status))

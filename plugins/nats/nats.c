@@ -66,8 +66,8 @@ static bool init(struct nats *nats, const weir_host *host, const struct nats_opt
     nats->host = host;
     nats->options = options;
     nats->encoder = host->service(host, WEIR_SERVICE_ENCODER);
-    nats->connect_timeout_ms = output_to_ms(options->connect_timeout_ns);
-    nats->ack_timeout_ms = output_to_ms(options->ack_timeout_ns);
+    nats->connect_timeout_ms = wr_output_to_ms(options->connect_timeout_ns);
+    nats->ack_timeout_ms = wr_output_to_ms(options->ack_timeout_ns);
     nats->resume_at = (uint32_t)options->max_pending - (uint32_t)options->max_pending / 4;
     if (!wr_nats_settings_check(host, options) || !wr_nats_link_init(&nats->link, host, options))
         return false;
@@ -81,7 +81,7 @@ static bool init(struct nats *nats, const weir_host *host, const struct nats_opt
 
 static void *nats_create(const weir_host *host, const void *options)
 {
-    struct nats *nats = system_allocate(host, sizeof *nats);
+    struct nats *nats = wr_system_allocate(host, sizeof *nats);
     if (nats && init(nats, host, options))
         return nats;
     free(nats);
@@ -103,12 +103,12 @@ static int64_t limit_timeout(const struct nats *nats, int64_t timeout_ms)
 {
     const weir_blocking_call *blocking = nats->host->service(nats->host, WEIR_SERVICE_BLOCKING_CALL);
     int64_t left_ms = blocking ? blocking->remaining_ms(nats->host) : -1;
-    return left_ms >= 0 ? output_least(left_ms, timeout_ms) : timeout_ms;
+    return left_ms >= 0 ? wr_output_least(left_ms, timeout_ms) : timeout_ms;
 }
 
 static bool open_within(struct nats *nats, int64_t timeout_ms, bool may_create, weir_outcome *outcome)
 {
-    timeout_ms = limit_timeout(nats, output_least(timeout_ms, nats->connect_timeout_ms));
+    timeout_ms = limit_timeout(nats, wr_output_least(timeout_ms, nats->connect_timeout_ms));
     if (!wr_nats_link_open(&nats->link, timeout_ms, outcome))
         return false;
     if (!nats->options->stream || wr_nats_stream_ensure(&nats->link, may_create, timeout_ms, outcome))
@@ -417,7 +417,8 @@ static void deliver(struct delivery *delivery)
         read_replies(delivery);
         if (is_done(delivery, progress_at_ms, now_ms))
             break;
-        int64_t until_ms = delivery->outcome->done ? output_least(progress_at_ms, silent_at_ms) : silent_at_ms;
+        int64_t until_ms =
+            delivery->outcome->done ? wr_output_least(progress_at_ms, silent_at_ms) : silent_at_ms;
         fail_if_lost(delivery, wr_nats_link_wait(&nats->link, until_ms - now_ms));
         now_ms = clock->now_ms(nats->host);
         if (delivery->progress != progress)
@@ -433,7 +434,7 @@ static void nats_emit(void *self, const weir_batch *batch, weir_outcome *outcome
     struct nats *nats = self;
     outcome->done = 0;
     if (!wr_nats_link_is_open(&nats->link)) {
-        system_fail(outcome, WEIR_OUTCOME_REOPEN, "the connection was closed");
+        wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "the connection was closed");
         return;
     }
     struct delivery delivery = {nats, batch, outcome, wr_nats_window_begin(&nats->window, batch), 0, false};

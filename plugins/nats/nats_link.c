@@ -169,8 +169,8 @@ static void fail(const struct nats_link *link, natsStatus status, weir_outcome *
     if (others)
         snprintf(more, sizeof more, " and %zu more", others);
     bool adds = detail && *detail && strcmp(detail, text) != 0;
-    system_fail(outcome, WEIR_OUTCOME_RETRY, "connect %.100s%s: %s%s%.80s%s", server, more, text,
-                adds ? " (" : "", adds ? detail : "", adds ? ")" : "");
+    wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "connect %.100s%s: %s%s%.80s%s", server, more, text,
+                   adds ? " (" : "", adds ? detail : "", adds ? ")" : "");
 }
 
 bool wr_nats_link_open(struct nats_link *link, int64_t timeout_ms, weir_outcome *outcome)
@@ -295,8 +295,8 @@ natsMsg *wr_nats_link_request(struct nats_link *link, const char *subject, const
             return reply;
     }
     if (link->has_no_responder)
-        system_fail(outcome, WEIR_OUTCOME_RETRY,
-                    "the server has no JetStream: start it with -js, or set \"jetstream\": false");
+        wr_system_fail(outcome, WEIR_OUTCOME_RETRY,
+                       "the server has no JetStream: start it with -js, or set \"jetstream\": false");
     else
         wr_nats_link_fail(link, subject, state == NATS_LINK_STOPPED ? "stopped while waiting" : "no reply",
                           WEIR_OUTCOME_RETRY, outcome);
@@ -311,7 +311,7 @@ void wr_nats_link_fail(const struct nats_link *link, const char *operation, cons
     const char *text = NULL;
     if (link->connection)
         natsConnection_GetLastError(link->connection, &text);
-    system_fail(outcome, code, "%.80s: %.150s", operation, text && *text ? text : fallback);
+    wr_system_fail(outcome, code, "%.80s: %.150s", operation, text && *text ? text : fallback);
 }
 
 bool wr_nats_link_is_forbidden(const struct nats_link *link, char *reason, size_t room)

@@ -68,12 +68,12 @@ static bool create(struct nats_link *link, int64_t timeout_ms, weir_outcome *out
     struct nats_reply reply;
     char *text = wr_nats_stream_format(link->options);
     if (!text)
-        return system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
+        return wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
     bool is_answered = ask(link, "CREATE", text, timeout_ms, &reply, outcome);
     free(text);
     if (is_answered && reply.kind != NATS_REPLY_STORED)
-        return system_fail(outcome, WEIR_OUTCOME_RETRY, "create the stream \"%.60s\": %s",
-                           link->options->stream, reply.text);
+        return wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "create the stream \"%.60s\": %s",
+                              link->options->stream, reply.text);
     return is_answered;
 }
 
@@ -91,7 +91,8 @@ bool wr_nats_stream_ensure(struct nats_link *link, bool may_create, int64_t time
     if (is_missing && link->options->create)
         return true;
     if (is_missing)
-        return system_fail(outcome, WEIR_OUTCOME_RETRY,
-                           "the stream \"%.60s\" does not exist: create it, or set \"create\": true", stream);
-    return system_fail(outcome, WEIR_OUTCOME_RETRY, "look up the stream \"%.60s\": %s", stream, reply.text);
+        return wr_system_fail(outcome, WEIR_OUTCOME_RETRY,
+                              "the stream \"%.60s\" does not exist: create it, or set \"create\": true",
+                              stream);
+    return wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "look up the stream \"%.60s\": %s", stream, reply.text);
 }

@@ -153,8 +153,8 @@ static const char *advice(int error)
 
 static void set_outcome(const struct prometheus *prometheus, int error, weir_outcome *outcome)
 {
-    system_fail(outcome, WEIR_OUTCOME_RETRY, "listen on %.80s: %s%s", prometheus->options->listen,
-                system_strerror(error), advice(error));
+    wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "listen on %.80s: %s%s", prometheus->options->listen,
+                   wr_system_strerror(error), advice(error));
 }
 
 /* The library's own descriptors must not get the number of a standard stream that is closed: the program would
@@ -282,10 +282,10 @@ static void refuse_batch(struct prometheus *prometheus, weir_outcome *outcome)
                     &prometheus->place); /* the program may have closed its descriptor */
     outcome->done = 0;
     if (is_left)
-        system_fail(outcome, WEIR_OUTCOME_REOPEN, "process %d, which listened on %.80s, has ended",
-                    (int)prometheus->listener, prometheus->options->listen);
+        wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "process %d, which listened on %.80s, has ended",
+                       (int)prometheus->listener, prometheus->options->listen);
     else
-        system_fail(
+        wr_system_fail(
             outcome, WEIR_OUTCOME_DROP,
             "process %d listens on %.60s, and a forked child is not scraped: set another \"listen\" in each "
             "child before its first value, or push with http",
@@ -321,7 +321,7 @@ static void prometheus_emit(void *self, const weir_batch *batch, weir_outcome *o
     pthread_mutex_unlock(&state->lock);
     if (outcome->done == batch->count)
         return;
-    system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
+    wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
 }
 
 static const weir_handler_type prometheus_type = {

@@ -25,7 +25,7 @@ struct state {
 
 static inline int64_t state_now_ns(void)
 {
-    return system_clock_ns(CLOCK_MONOTONIC);
+    return wr_system_clock_ns(CLOCK_MONOTONIC);
 }
 
 #endif

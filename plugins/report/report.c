@@ -73,7 +73,7 @@ struct report {
 
 static double now_s(void)
 {
-    return (double)system_clock_ns(CLOCK_REALTIME) / 1e9;
+    return (double)wr_system_clock_ns(CLOCK_REALTIME) / 1e9;
 }
 
 /* ---- Creating -------------------------------------------------------------------------------- */
@@ -153,9 +153,9 @@ static void *report_create(const weir_host *host, const void *given)
 {
     const struct options *options = given;
     mode_t mode;
-    if (!check_files(host, options) || !output_set_mode(host, options->mode, &mode))
+    if (!check_files(host, options) || !wr_output_set_mode(host, options->mode, &mode))
         return NULL;
-    struct report *report = system_allocate(host, sizeof *report);
+    struct report *report = wr_system_allocate(host, sizeof *report);
     if (!report)
         return NULL;
     report->host = host;
@@ -229,7 +229,7 @@ static bool is_inherited(const char *path, int *code)
 static const char *explain(int problem)
 {
     return problem == EEXIST ? "it is not a regular file, and would be replaced by one"
-                             : system_strerror(problem);
+                             : wr_system_strerror(problem);
 }
 
 static void check_file(const struct file *file, weir_outcome *outcome)
@@ -237,7 +237,7 @@ static void check_file(const struct file *file, weir_outcome *outcome)
     int problem = report_file_check(file->path);
     if (!problem)
         return;
-    system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s %.150s: %s", file->option, file->path, explain(problem));
+    wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s %.150s: %s", file->option, file->path, explain(problem));
 }
 
 /* Nothing is kept that could not be written. */
@@ -250,7 +250,7 @@ static void check_all(const struct report *report, weir_outcome *outcome)
         check_file(&files[i], outcome);
         if (outcome->code != WEIR_OUTCOME_OK || !is_inherited(files[i].path, &code))
             continue;
-        system_fail(
+        wr_system_fail(
             outcome, code,
             "%s %.120s: the parent process writes it; use ${PID} in the path to give each process its own",
             files[i].option, files[i].path);
@@ -260,7 +260,7 @@ static void check_all(const struct report *report, weir_outcome *outcome)
 static void wake_later(const struct report *report)
 {
     if (report->options->write_every_ns)
-        report->host->wake_in(report->host, output_to_ms(report->options->write_every_ns));
+        report->host->wake_in(report->host, wr_output_to_ms(report->options->write_every_ns));
 }
 
 static void report_open(void *self, weir_outcome *outcome)
@@ -302,8 +302,8 @@ static bool write_all(struct report *report, weir_outcome *outcome)
     for (size_t i = 0; i < count; i++) {
         int problem = write_file(report, &files[i]);
         if (problem && is_written)
-            system_fail(outcome, WEIR_OUTCOME_RETRY, "write %s %.150s: %s", files[i].option, files[i].path,
-                        explain(problem));
+            wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "write %s %.150s: %s", files[i].option, files[i].path,
+                           explain(problem));
         is_written &= !problem;
     }
     report->has_news = !is_written;

@@ -37,7 +37,7 @@ int report_file_check(const char *path)
         return problem;
     if (stat(real, &status) == 0 && !S_ISREG(status.st_mode))
         return EEXIST;
-    return output_check_create(real, false);
+    return wr_output_check_create(real, false);
 }
 
 static int write_whole(int fd, mode_t mode, const char *data, size_t length)
@@ -63,7 +63,7 @@ int report_file_write(const char *path, mode_t mode, const char *data, size_t le
         problem = find_place(path, real, temporary);
     if (problem)
         return problem;
-    int fd = system_above_stdio(mkostemp(temporary, O_CLOEXEC));
+    int fd = wr_system_above_stdio(mkostemp(temporary, O_CLOEXEC));
     if (fd < 0)
         return errno;
     problem = write_whole(fd, mode, data, length);

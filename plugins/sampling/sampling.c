@@ -46,7 +46,7 @@ static void forget_old(struct sampling *sampling)
 static bool sleep_until(struct sampling *sampling, int64_t time_ns)
 {
     while (!sampling->is_stopping) {
-        int64_t left_ns = time_ns - system_clock_ns(CLOCK_MONOTONIC);
+        int64_t left_ns = time_ns - wr_system_clock_ns(CLOCK_MONOTONIC);
         if (left_ns <= 0)
             return true;
         int64_t left_ms = (left_ns + NS_PER_MS - 1) / NS_PER_MS;
@@ -60,10 +60,10 @@ static enum sampling_result take(struct sampling *sampling, enum sampling_result
                                  void *ctx)
 {
     const struct sampling before = *sampling;
-    int64_t now_ns = system_clock_ns(CLOCK_MONOTONIC);
+    int64_t now_ns = wr_system_clock_ns(CLOCK_MONOTONIC);
     sampling->elapsed_ns = sampling->number ? now_ns - sampling->begun_ns : 0;
     sampling->begun_ns = now_ns;
-    sampling->time_ns = system_clock_ns(CLOCK_REALTIME);
+    sampling->time_ns = wr_system_clock_ns(CLOCK_REALTIME);
     sampling->number++;
     sampling->cursor = 0;
     enum sampling_result result = sample(ctx);
@@ -78,7 +78,7 @@ static enum sampling_result take(struct sampling *sampling, enum sampling_result
 
 static void take_last(struct sampling *sampling, enum sampling_result (*sample)(void *ctx), void *ctx)
 {
-    int64_t now_ns = system_clock_ns(CLOCK_MONOTONIC);
+    int64_t now_ns = wr_system_clock_ns(CLOCK_MONOTONIC);
     sampling->is_short = sampling->number && now_ns - sampling->begun_ns < sampling->interval_ns / 2;
     sampling->give_up_ns = now_ns + NS_PER_S;
     take(sampling, sample, ctx);
@@ -86,11 +86,11 @@ static void take_last(struct sampling *sampling, enum sampling_result (*sample)(
 
 void sampling_run(struct sampling *sampling, enum sampling_result (*sample)(void *ctx), void *ctx)
 {
-    int64_t due_ns = system_clock_ns(CLOCK_MONOTONIC);
+    int64_t due_ns = wr_system_clock_ns(CLOCK_MONOTONIC);
     while (sleep_until(sampling, due_ns)) {
         if (take(sampling, sample, ctx) == SAMPLING_OVER)
             return;
-        int64_t late_ns = system_clock_ns(CLOCK_MONOTONIC) - due_ns;
+        int64_t late_ns = wr_system_clock_ns(CLOCK_MONOTONIC) - due_ns;
         due_ns += (late_ns / sampling->interval_ns + 1) * sampling->interval_ns;
     }
     take_last(sampling, sample, ctx);
@@ -106,9 +106,9 @@ static bool wait_for_room(struct sampling *sampling)
     if (!sampling->is_stopping)
         return true;
     if (!sampling->give_up_ns) /* the stop came during a sampling: what it still adds is the last there is */
-        sampling->give_up_ns = system_clock_ns(CLOCK_MONOTONIC) + NS_PER_S;
+        sampling->give_up_ns = wr_system_clock_ns(CLOCK_MONOTONIC) + NS_PER_S;
     poll(NULL, 0, 1); /* from now on the host's wait returns at once */
-    return system_clock_ns(CLOCK_MONOTONIC) < sampling->give_up_ns;
+    return wr_system_clock_ns(CLOCK_MONOTONIC) < sampling->give_up_ns;
 }
 
 static void add(struct sampling *sampling, const struct sampling_figure *figure, int instrument, double value,
@@ -199,5 +199,5 @@ void sampling_miss(struct sampling *sampling, const char *what, int why)
     if (sampling->missing_count < sizeof sampling->missing / sizeof *sampling->missing)
         sampling->missing[sampling->missing_count++] = what;
     sampling->host->log(sampling->host, WEIR_LOG_INFO, "%s is left out: %s", what,
-                        why ? system_strerror(why) : "this machine does not have it");
+                        why ? wr_system_strerror(why) : "this machine does not have it");
 }

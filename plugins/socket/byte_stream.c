@@ -126,7 +126,8 @@ static void lose_connection(struct byte_stream *stream)
 /* When to stop waiting for a peer that takes nothing. */
 static int64_t wait_end_ms(const struct byte_stream *stream, bool partial)
 {
-    return output_wait_end_ms(output_now_ms() + stream->connection->send_timeout_ms, partial, stream->emit_ms);
+    return wr_output_wait_end_ms(wr_output_now_ms() + stream->connection->send_timeout_ms, partial,
+                                 stream->emit_ms);
 }
 
 /* Sends until nothing more can be sent now (BUSY), from *sent on. */
@@ -155,7 +156,8 @@ static enum connection_state send_first(struct byte_stream *stream, int64_t unti
         if (stream->torn)
             stream->loose += sent;
         if (state == CONNECTION_BUSY)
-            state = wr_connection_wait(stream->connection, output_least(until_ms, wait_end_ms(stream, false)));
+            state =
+                wr_connection_wait(stream->connection, wr_output_least(until_ms, wait_end_ms(stream, false)));
     }
     return state;
 }
@@ -179,7 +181,7 @@ static enum connection_state tear(struct byte_stream *stream, const weir_batch *
 {
     const weir_host *host = stream->connection->host;
     uint32_t settled = stream->encoder->settled(host, settled_bytes, NULL);
-    size_t end = lines_event_end(host, stream->encoder, settled, sent, encoded->length);
+    size_t end = wr_lines_event_end(host, stream->encoder, settled, sent, encoded->length);
     stream->loose = sent - settled_bytes;
     stream->torn = true;
     stream->end = batch->sequence + start + stream->encoder->settled(host, end, NULL);
@@ -239,9 +241,9 @@ static enum connection_state await_acknowledgement(struct connection *connection
                 connection->error = EPIPE;
             return CONNECTION_LOST;
         }
-        if (!output_may_wait(connection->host))
+        if (!wr_output_may_wait(connection->host))
             return CONNECTION_STOPPED;
-        if (output_now_ms() >= until_ms)
+        if (wr_output_now_ms() >= until_ms)
             return CONNECTION_BUSY;
     }
     return CONNECTION_READY;
@@ -325,7 +327,7 @@ void wr_byte_stream_emit(struct byte_stream *stream, const weir_batch *batch, we
     const weir_host *host = stream->connection->host;
     weir_encoded encoded;
     outcome->done = 0;
-    stream->emit_ms = output_now_ms();
+    stream->emit_ms = wr_output_now_ms();
     if (!reach(stream, stream->connection->connect_timeout_ms, outcome))
         return;
     enum connection_state state = send_again(stream);
@@ -334,7 +336,7 @@ void wr_byte_stream_emit(struct byte_stream *stream, const weir_batch *batch, we
     while (state == CONNECTION_READY && outcome->done < batch->count) {
         host->wait(host, 0); /* a fork point */
         if (!stream->encoder->encode(host, batch, outcome->done, CHUNK_BYTES, &encoded)) {
-            system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
+            wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
             return;
         }
         state = send_encoded(stream, batch, &encoded, outcome);
@@ -357,10 +359,10 @@ static enum connection_state settle_until(struct byte_stream *stream, int64_t un
 void wr_byte_stream_flush(struct byte_stream *stream, int64_t timeout_ms, weir_outcome *outcome)
 {
     struct connection *connection = stream->connection;
-    const int64_t until_ms = timeout_ms < 0 ? INT64_MAX : output_now_ms() + timeout_ms;
+    const int64_t until_ms = timeout_ms < 0 ? INT64_MAX : wr_output_now_ms() + timeout_ms;
     enum connection_state state = CONNECTION_READY;
     for (int tries = 0; tries < 2 && wr_byte_stream_is_unsettled(stream); tries++) {
-        int64_t left_ms = output_least(connection->connect_timeout_ms, until_ms - output_now_ms());
+        int64_t left_ms = wr_output_least(connection->connect_timeout_ms, until_ms - wr_output_now_ms());
         if (!wr_connection_is_open(connection))
             lose_connection(stream);
         if (connection->fd < 0 && !wr_connection_open(connection, left_ms, outcome)) {
@@ -377,7 +379,8 @@ void wr_byte_stream_flush(struct byte_stream *stream, int64_t timeout_ms, weir_o
     if (state == CONNECTION_LOST)
         wr_connection_fail(connection, state, WEIR_OUTCOME_RETRY, outcome);
     else
-        system_fail(outcome, WEIR_OUTCOME_RETRY, "send %s: the data is not acknowledged yet", connection->peer);
+        wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "send %s: the data is not acknowledged yet",
+                       connection->peer);
     name_lost_bytes(stream, outcome);
 }
 

@@ -79,7 +79,7 @@ enum connection_state wr_connection_wait(struct connection *connection, int64_t 
     const weir_waiting *waiting = connection->host->service(connection->host, WEIR_SERVICE_WAITING);
     for (;;) {
         struct pollfd entry = {.fd = connection->fd, .events = POLLOUT};
-        int64_t left_ms = until_ms - output_now_ms();
+        int64_t left_ms = until_ms - wr_output_now_ms();
         if (is_stream)
             entry.events |= POLLIN | POLLRDHUP;
         unsigned woke = waiting->wait(connection->host, &entry, 1, left_ms > 0 ? left_ms : 0);
@@ -118,13 +118,13 @@ bool wr_connection_open(struct connection *connection, int64_t timeout_ms, weir_
     if (fstat(fd, &status) != 0) {
         int error = errno;
         close(fd);
-        return system_fail(outcome, WEIR_OUTCOME_RETRY, "connect %s: %s", connection->peer,
-                           system_strerror(error));
+        return wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "connect %s: %s", connection->peer,
+                              wr_system_strerror(error));
     }
     connection->fd = fd;
     connection->device = status.st_dev;
     connection->inode = status.st_ino;
-    connection->opened_ms = output_now_ms();
+    connection->opened_ms = wr_output_now_ms();
     if (connection->kind & WEIR_CONNECT_TCP)
         setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &send_timeout_ms, sizeof send_timeout_ms);
     return true;
@@ -134,7 +134,7 @@ void wr_connection_refresh(struct connection *connection)
 {
     struct connection next = *connection;
     weir_outcome outcome;
-    connection->opened_ms = output_now_ms();
+    connection->opened_ms = wr_output_now_ms();
     next.fd = -1;
     if (!wr_connection_open(&next, connection->connect_timeout_ms, &outcome)) {
         connection->host->log(connection->host, WEIR_LOG_INFO, "%s; the former address is used",
@@ -187,13 +187,14 @@ void wr_connection_fail(const struct connection *connection, enum connection_sta
 {
     const char *peer = connection->peer;
     if (state == CONNECTION_STOPPED)
-        system_fail(outcome, code, "send %s: stopped while waiting", peer);
+        wr_system_fail(outcome, code, "send %s: stopped while waiting", peer);
     else if (state == CONNECTION_BUSY)
-        system_fail(outcome, code, "send %s: no data taken for %lld ms", peer,
-                    (long long)connection->send_timeout_ms);
+        wr_system_fail(outcome, code, "send %s: no data taken for %lld ms", peer,
+                       (long long)connection->send_timeout_ms);
     else
-        system_fail(outcome, code, "send %s: %s", peer,
-                    connection->error == EPIPE ? "closed by the peer" : system_strerror(connection->error));
+        wr_system_fail(outcome, code, "send %s: %s", peer,
+                       connection->error == EPIPE ? "closed by the peer"
+                                                  : wr_system_strerror(connection->error));
 }
 
 size_t wr_connection_count_unacknowledged(const struct connection *connection)

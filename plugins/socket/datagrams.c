@@ -16,8 +16,8 @@ enum {
 /* When to stop waiting for a receiver that takes nothing. */
 static int64_t wait_end_ms(const struct datagrams *datagrams, bool partial)
 {
-    return output_wait_end_ms(output_now_ms() + datagrams->connection->send_timeout_ms, partial,
-                              datagrams->emit_ms);
+    return wr_output_wait_end_ms(wr_output_now_ms() + datagrams->connection->send_timeout_ms, partial,
+                                 datagrams->emit_ms);
 }
 
 /* ENOBUFS: poll would report that the socket can be written to. */
@@ -25,9 +25,9 @@ static enum connection_state wait_for_room(struct connection *connection, int64_
 {
     if (connection->error == ENOBUFS) {
         bool stopping = !connection->host->wait(connection->host, NO_BUFFER_MS);
-        if (stopping && !output_may_wait(connection->host))
+        if (stopping && !wr_output_may_wait(connection->host))
             return CONNECTION_STOPPED;
-        if (output_now_ms() >= until_ms)
+        if (wr_output_now_ms() >= until_ms)
             return CONNECTION_BUSY;
     }
     return wr_connection_wait(connection, until_ms);
@@ -66,16 +66,16 @@ static enum connection_state send_lines(struct datagrams *datagrams, const char 
 {
     enum connection_state state = CONNECTION_READY;
     for (size_t pos = 0, piece; pos < length && state == CONNECTION_READY; pos += piece) {
-        piece = lines_fit(lines + pos, length - pos, datagrams->most_bytes);
+        piece = wr_lines_fit(lines + pos, length - pos, datagrams->most_bytes);
         if (!piece) {
-            piece = lines_first_length(lines + pos, length - pos);
-            lines_refuse(refused, lines + pos, piece, datagrams->most_bytes);
+            piece = wr_lines_first_length(lines + pos, length - pos);
+            wr_lines_refuse(refused, lines + pos, piece, datagrams->most_bytes);
             continue;
         }
         state = send_one(datagrams, lines + pos, piece, partial);
         if (state == CONNECTION_LOST && datagrams->connection->error == EMSGSIZE) {
             state = CONNECTION_READY;
-            lines_refuse(refused, lines + pos, piece, piece - 1);
+            wr_lines_refuse(refused, lines + pos, piece, piece - 1);
             refused->all = true;
         }
     }
@@ -93,7 +93,7 @@ static uint32_t find_events(const struct datagrams *datagrams, const weir_encode
     uint32_t next = datagrams->encoder->settled(host, pos + datagrams->most_bytes, end);
     if (next > settled)
         return next;
-    *end = lines_event_end(host, datagrams->encoder, settled, pos + datagrams->most_bytes, encoded->length);
+    *end = wr_lines_event_end(host, datagrams->encoder, settled, pos + datagrams->most_bytes, encoded->length);
     return datagrams->encoder->settled(host, *end, NULL);
 }
 
@@ -113,7 +113,7 @@ static enum connection_state send_encoded(struct datagrams *datagrams, const wei
             return state;
         outcome->done = done_before + next;
         if (refused.count) {
-            lines_report_refused(&refused, "a datagram", next - settled, outcome);
+            wr_lines_report_refused(&refused, "a datagram", next - settled, outcome);
             return CONNECTION_READY;
         }
     }
@@ -155,14 +155,14 @@ void wr_datagrams_emit(struct datagrams *datagrams, const weir_batch *batch, wei
     const weir_host *host = connection->host;
     weir_encoded encoded;
     outcome->done = 0;
-    datagrams->emit_ms = output_now_ms();
+    datagrams->emit_ms = wr_output_now_ms();
     if (!reach(datagrams, outcome))
         return;
     enum connection_state state = check_receipt(connection);
     while (state == CONNECTION_READY && outcome->done < batch->count && !outcome->rejected) {
         host->wait(host, 0); /* a fork point */
         if (!datagrams->encoder->encode(host, batch, outcome->done, CHUNK_BYTES, &encoded)) {
-            system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
+            wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
             return;
         }
         state = send_encoded(datagrams, &encoded, outcome);

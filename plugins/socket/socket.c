@@ -53,15 +53,15 @@ static void set_up(struct socket_handler *handler, const struct socket_options *
     const weir_host *host = handler->host;
     const weir_encoder *encoder = host->service(host, WEIR_SERVICE_ENCODER);
     struct connection *connection = &handler->connection;
-    connection->connect_timeout_ms = output_to_ms(options->connect_timeout_ns);
-    connection->send_timeout_ms = output_to_ms(options->send_timeout_ns);
+    connection->connect_timeout_ms = wr_output_to_ms(options->connect_timeout_ns);
+    connection->send_timeout_ms = wr_output_to_ms(options->send_timeout_ns);
     handler->has_datagrams = wr_connection_has_datagrams(connection);
     wr_byte_stream_init(&handler->stream, connection, encoder);
     handler->datagrams = (struct datagrams){
         .connection = connection,
         .encoder = encoder,
         .most_bytes = (size_t)options->datagram_bytes,
-        .resolve_every_ms = output_to_ms(options->resolve_every_ns),
+        .resolve_every_ms = wr_output_to_ms(options->resolve_every_ns),
     };
     if (handler->has_datagrams)
         encoder->limit_lines(host, handler->datagrams.most_bytes);
@@ -70,7 +70,7 @@ static void set_up(struct socket_handler *handler, const struct socket_options *
 static void *socket_create(const weir_host *host, const void *given)
 {
     const struct socket_options *options = given;
-    struct socket_handler *handler = system_allocate(host, sizeof *handler);
+    struct socket_handler *handler = wr_system_allocate(host, sizeof *handler);
     if (!handler)
         return NULL;
     handler->host = host;

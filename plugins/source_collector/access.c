@@ -53,7 +53,7 @@ static const char *make_files(const struct access *access)
     int problem = fault ? 0 : access_files_make_token(access->folder);
     if (!fault && !problem)
         problem = access_files_write_url(access->folder, access->url);
-    return problem ? system_strerror(problem) : fault;
+    return problem ? wr_system_strerror(problem) : fault;
 }
 
 void access_publish(struct access *access, const char *address)
@@ -235,7 +235,7 @@ static void begin_session(const struct access *access, struct request *request, 
     problem = access_files_make_ticket(access->folder, ACCESS_SESSION, session);
     if (problem) {
         request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, "a session cannot be stored: %s",
-                     system_strerror(problem));
+                     wr_system_strerror(problem));
         return;
     }
     snprintf(cookie, sizeof cookie, "%s=%s; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict", access->cookie,

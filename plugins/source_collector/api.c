@@ -233,7 +233,7 @@ static enum MHD_Result take_parameter(void *ctx, enum MHD_ValueKind kind, const 
 static bool read_query(struct api_call *call, const char *allowed)
 {
     call->query.allowed = allowed;
-    call->query.now_ns = system_clock_ns(CLOCK_REALTIME);
+    call->query.now_ns = wr_system_clock_ns(CLOCK_REALTIME);
     MHD_get_connection_values_n(call->request->connection, MHD_GET_ARGUMENT_KIND, take_parameter, &call->query);
     return !*call->query.problem;
 }

@@ -121,7 +121,7 @@ static bool check_listen(struct collector *collector)
 
 static void *create(const weir_host *host, const void *given)
 {
-    struct collector *collector = system_allocate(host, sizeof *collector);
+    struct collector *collector = wr_system_allocate(host, sizeof *collector);
     if (!collector)
         return NULL;
     collector->host = host;
@@ -191,7 +191,7 @@ static bool refresh_database(struct collector *collector)
 {
     const char *path = collector->options->path;
     bool is_open = collector->mlbench.db;
-    if (is_open && system_leads_to_file(path, collector->device, collector->inode))
+    if (is_open && wr_system_leads_to_file(path, collector->device, collector->inode))
         return true;
     if (is_open)
         collector->host->log(collector->host, WEIR_LOG_WARNING, "%s was moved or deleted", path);
@@ -324,12 +324,12 @@ static void close_collector(void *self)
     http_daemon_stop(&collector->daemon);
     api_close(&collector->api);
     close_database(collector,
-                   system_leads_to_file(collector->options->path, collector->device, collector->inode));
+                   wr_system_leads_to_file(collector->options->path, collector->device, collector->inode));
 }
 
 static void fail(weir_outcome *outcome, const char *what, const char *where, const char *why)
 {
-    system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s %.110s: %.130s", what, where, why);
+    wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s %.110s: %.130s", what, where, why);
 }
 
 static void open_collector(void *self, weir_outcome *outcome)
@@ -354,9 +354,9 @@ static void open_collector(void *self, weir_outcome *outcome)
     else if (!open_database(collector))
         fail(outcome, "open", options->path, collector->problem);
     else if (!http_daemon_listen(&collector->daemon, &collector->listening, 0))
-        fail(outcome, "listen at", options->listen, system_strerror(errno));
+        fail(outcome, "listen at", options->listen, wr_system_strerror(errno));
     else if (!http_daemon_start(&collector->daemon, CONNECTION_BYTES, on_request, on_completed, collector))
-        fail(outcome, "start", "libmicrohttpd", errno ? system_strerror(errno) : "unknown error");
+        fail(outcome, "start", "libmicrohttpd", errno ? wr_system_strerror(errno) : "unknown error");
     if (outcome->code != WEIR_OUTCOME_OK) {
         close_collector(collector);
         return;
@@ -396,9 +396,9 @@ static void run(void *self, weir_outcome *outcome)
             return;
         }
         live_run(&collector->api.live, collector->api.reader, collector->api.limit_ns);
-        if (output_now_ms() - collector->checked_ms < CHECK_MS)
+        if (wr_output_now_ms() - collector->checked_ms < CHECK_MS)
             continue;
-        collector->checked_ms = output_now_ms();
+        collector->checked_ms = wr_output_now_ms();
         http_daemon_check(&collector->daemon);
         access_refresh(&collector->access);
         bool is_open = refresh_database(collector);

@@ -120,5 +120,5 @@ const char *dates_format(char out[DATES_ROOM], int64_t time_us, enum dates_style
 
 int64_t dates_now_us(void)
 {
-    return system_clock_ns(CLOCK_REALTIME) / 1000;
+    return wr_system_clock_ns(CLOCK_REALTIME) / 1000;
 }

@@ -131,7 +131,7 @@ static void put_message(struct listener *listener, const struct wr_buffer *text,
     }
     make_room(listener, text->length);
     if (!listener->first)
-        listener->taken_ms = output_now_ms();
+        listener->taken_ms = wr_output_now_ms();
     message->values = values;
     message->is_event = is_event;
     listener->queued += text->length;
@@ -207,7 +207,7 @@ static ssize_t on_send(void *ctx, uint64_t position, char *out, size_t room)
         return MHD_CONTENT_READER_END_OF_STREAM;
     size_t length = take(listener, out, room);
     if (length) {
-        listener->taken_ms = output_now_ms();
+        listener->taken_ms = wr_output_now_ms();
         return (ssize_t)length;
     }
     listener->is_asleep = true;
@@ -431,15 +431,15 @@ int64_t live_wait_ms(const struct live *live, int64_t most_ms)
 {
     if (!live->count)
         return most_ms;
-    int64_t passed_ms = output_now_ms() - live->run_ms;
+    int64_t passed_ms = wr_output_now_ms() - live->run_ms;
     return passed_ms < EVERY_MS ? EVERY_MS - passed_ms : 0;
 }
 
 void live_run(struct live *live, struct reader *reader, int64_t limit_ns)
 {
-    if (!live->count || output_now_ms() - live->run_ms < EVERY_MS)
+    if (!live->count || wr_output_now_ms() - live->run_ms < EVERY_MS)
         return;
-    live->run_ms = output_now_ms();
+    live->run_ms = wr_output_now_ms();
     if (reader && reader->db && reader_begin(reader, limit_ns) == SQLITE_OK) {
         give_series(live, reader->db);
         give_rows(live, &reader->tail);

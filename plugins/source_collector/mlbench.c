@@ -153,14 +153,14 @@ static bool find_and_handle(const struct mlbench_call *call)
 static int is_too_late(void *ctx)
 {
     const int64_t *deadline_ns = ctx;
-    return system_clock_ns(CLOCK_MONOTONIC) > *deadline_ns;
+    return wr_system_clock_ns(CLOCK_MONOTONIC) > *deadline_ns;
 }
 
 bool mlbench_handle(const struct mlbench *mlbench, struct request *request)
 {
     enum { STEPS_BETWEEN_CHECKS = 2000 };
     const struct mlbench_call call = {mlbench, request};
-    int64_t deadline_ns = system_clock_ns(CLOCK_MONOTONIC) + mlbench->limit_ns;
+    int64_t deadline_ns = wr_system_clock_ns(CLOCK_MONOTONIC) + mlbench->limit_ns;
     if (request_is(request, MHD_HTTP_METHOD_GET))
         sqlite3_progress_handler(mlbench->db, STEPS_BETWEEN_CHECKS, is_too_late, &deadline_ns);
     bool is_handled = find_and_handle(&call);

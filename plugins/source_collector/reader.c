@@ -18,7 +18,7 @@ enum { BUSY_MS = 1000, STEPS_BETWEEN_CHECKS = 2000, CACHE_KIB = 16384 };
 static int is_too_late(void *ctx)
 {
     const struct reader *reader = ctx;
-    return reader->deadline_ns && system_clock_ns(CLOCK_MONOTONIC) > reader->deadline_ns;
+    return reader->deadline_ns && wr_system_clock_ns(CLOCK_MONOTONIC) > reader->deadline_ns;
 }
 
 static int prepare(struct reader *reader)
@@ -95,14 +95,14 @@ void reader_close(struct reader *reader)
 
 bool reader_is_in_place(const struct reader *reader, const char *path)
 {
-    return reader->db && system_leads_to_file(path, reader->device, reader->inode);
+    return reader->db && wr_system_leads_to_file(path, reader->device, reader->inode);
 }
 
 /* ---- Transactions ---------------------------------------------------------------------------- */
 
 int reader_begin(struct reader *reader, int64_t limit_ns)
 {
-    reader->deadline_ns = system_clock_ns(CLOCK_MONOTONIC) + limit_ns;
+    reader->deadline_ns = wr_system_clock_ns(CLOCK_MONOTONIC) + limit_ns;
     int code = store_file_run(reader->db, "BEGIN");
     return code ? code : tail_refresh(&reader->tail, reader->db);
 }
@@ -116,7 +116,7 @@ void reader_end(struct reader *reader)
 
 int reader_check(const struct reader *reader)
 {
-    return system_clock_ns(CLOCK_MONOTONIC) > reader->deadline_ns ? SQLITE_INTERRUPT : SQLITE_OK;
+    return wr_system_clock_ns(CLOCK_MONOTONIC) > reader->deadline_ns ? SQLITE_INTERRUPT : SQLITE_OK;
 }
 
 /* ---- Pieces ---------------------------------------------------------------------------------- */

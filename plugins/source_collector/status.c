@@ -115,7 +115,7 @@ static void refresh(struct status *status)
 {
     enum { LEAST_MS = 1000, SHARE = 20 };
     struct store_figures *figures = &status->figures;
-    int64_t now_ms = output_now_ms(), rest_ms = SHARE * figures->took_ms;
+    int64_t now_ms = wr_output_now_ms(), rest_ms = SHARE * figures->took_ms;
     if (figures->taken_ms && now_ms - figures->taken_ms < (rest_ms > LEAST_MS ? rest_ms : LEAST_MS))
         return;
     figures->series = ask(status, "SELECT count(*) FROM series");
@@ -127,7 +127,7 @@ static void refresh(struct status *status)
     figures->last_ns =
         ask(status, "SELECT max(at) FROM (SELECT max(last_ns) AS at FROM chunks UNION ALL SELECT "
                     "max(time_ns) FROM tail)");
-    figures->taken_ms = output_now_ms();
+    figures->taken_ms = wr_output_now_ms();
     figures->took_ms = figures->taken_ms - now_ms;
 }
 
@@ -217,7 +217,7 @@ static struct json_object *make_status(struct status *status, struct json_object
     static const char *const keys[] = {"pid", "program", "config", "added", NULL};
     struct problems problems = {0};
     struct json_object *reply = json_object_new_object();
-    int64_t now_ns = system_clock_ns(CLOCK_REALTIME);
+    int64_t now_ns = wr_system_clock_ns(CLOCK_REALTIME);
     double up_s = json_object_get_double(json_object_object_get(process, "up_s"));
     json_object_object_add(reply, "version", json_object_get(json_object_object_get(process, "weir")));
     move(reply, process, keys);

@@ -108,7 +108,7 @@ static bool is_equal(struct json_object *known, struct json_object *connected)
 static int store(sqlite3 *db, struct json_object *known, struct json_object *connected,
                  struct json_object *vanished)
 {
-    struct marks marks = {.now_us = system_clock_ns(CLOCK_REALTIME) / 1000};
+    struct marks marks = {.now_us = wr_system_clock_ns(CLOCK_REALTIME) / 1000};
     marks.code =
         sqlite3_prepare_v2(db, "INSERT INTO marks (at_us, kind, text) VALUES (?, ?, ?)", -1, &marks.put, NULL);
     if (!marks.code)

@@ -63,7 +63,7 @@ static void *create(const weir_host *host, const void *given)
 {
     const struct fifo_options *options = given;
     mode_t mode;
-    if (!output_set_mode(host, options->mode, &mode))
+    if (!wr_output_set_mode(host, options->mode, &mode))
         return NULL;
     struct source *source = calloc(1, sizeof *source);
     if (!source || !(source->path = strdup(choose_path(options)))) {
@@ -83,7 +83,7 @@ static int open_pipe(struct source *source, struct stat *status, struct pipe_res
     *result = wr_pipe_check_path(&source->pipe, source->pipe.create);
     if (result->state != PIPE_READY)
         return -1;
-    int fd = system_open(source->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
+    int fd = wr_system_open(source->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
     if (fd < 0) {
         *result = wr_pipe_result(PIPE_OPEN_FAILED, errno);
     } else if (fstat(fd, status) != 0 || !S_ISFIFO(status->st_mode)) {
@@ -115,16 +115,16 @@ static void open_source(void *self, weir_outcome *outcome)
     struct pipe_result result;
     if (!renew(source, &result))
         wr_pipe_fail(&source->pipe, &result, WEIR_OUTCOME_REOPEN, outcome);
-    else if (!pump_init(&source->pump, source->host, "")) {
+    else if (!wr_pump_init(&source->pump, source->host, "")) {
         wr_pipe_close(&source->pipe);
-        system_fail(outcome, WEIR_OUTCOME_REOPEN, "out of memory");
+        wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "out of memory");
     }
 }
 
 static void close_source(void *self)
 {
     struct source *source = self;
-    pump_fini(&source->pump);
+    wr_pump_fini(&source->pump);
     wr_pipe_close(&source->pipe);
 }
 
@@ -144,12 +144,12 @@ static void drain(struct source *source)
     enum { TRIES = 100, STEP_MS = 10 };
     int left = 0;
     bool has_writer = true;
-    if (!pump_drain(&source->pump) || ioctl(source->pipe.fd, FIONREAD, &left) != 0)
+    if (!wr_pump_drain(&source->pump) || ioctl(source->pipe.fd, FIONREAD, &left) != 0)
         return;
-    for (int tries = 0; tries < TRIES && (left > 0 || pump_pending(&source->pump)) && has_writer &&
+    for (int tries = 0; tries < TRIES && (left > 0 || wr_pump_pending(&source->pump)) && has_writer &&
                         wr_pipe_is_ours(&source->pipe);) {
-        enum pump_result result = pump_read(&source->pump, source->pipe.fd);
-        if (result == PUMP_FULL && !pump_drain(&source->pump))
+        enum pump_result result = wr_pump_read(&source->pump, source->pipe.fd);
+        if (result == PUMP_FULL && !wr_pump_drain(&source->pump))
             return;
         has_writer = result != PUMP_END && result != PUMP_FAILED;
         if (result == PUMP_EMPTY) {
@@ -158,16 +158,16 @@ static void drain(struct source *source)
         }
         left -= (int)source->pump.last_length;
     }
-    if (pump_pending(&source->pump))
-        pump_finish(&source->pump, false);
-    pump_drain(&source->pump);
+    if (wr_pump_pending(&source->pump))
+        wr_pump_finish(&source->pump, false);
+    wr_pump_drain(&source->pump);
 }
 
 /* The last writer has closed the pipe. */
 static bool begin_anew(struct source *source, weir_outcome *outcome)
 {
     struct pipe_result result;
-    pump_finish(&source->pump, false);
+    wr_pump_finish(&source->pump, false);
     if (renew(source, &result))
         return true;
     wr_pipe_fail(&source->pipe, &result, WEIR_OUTCOME_REOPEN, outcome);
@@ -197,13 +197,13 @@ static void run(void *self, weir_outcome *outcome)
     struct source *source = self;
     for (;;) {
         if (!wr_pipe_is_ours(&source->pipe)) {
-            system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: the program has closed its descriptor",
-                        source->path);
+            wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: the program has closed its descriptor",
+                           source->path);
             return;
         }
-        enum pump_result result = pump_read(&source->pump, source->pipe.fd);
+        enum pump_result result = wr_pump_read(&source->pump, source->pipe.fd);
         if (result == PUMP_FAILED) {
-            pump_fail(outcome, WEIR_OUTCOME_REOPEN, source->path);
+            wr_pump_fail(outcome, WEIR_OUTCOME_REOPEN, source->path);
             return;
         }
         if (result == PUMP_READ && !source->host->stopping(source->host))

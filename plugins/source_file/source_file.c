@@ -92,7 +92,7 @@ static void destroy(void *self)
 static void *create(const weir_host *host, const void *given)
 {
     const struct file_options *options = given;
-    struct source *source = system_allocate(host, sizeof *source);
+    struct source *source = wr_system_allocate(host, sizeof *source);
     if (!source)
         return NULL;
     source->host = host;
@@ -122,17 +122,17 @@ static bool lock_state(struct source *source, weir_outcome *outcome)
     char *path;
     int problem = state_folder_make(source->state_path, false);
     if (problem)
-        return system_fail_by(outcome, source->state_path, problem);
+        return wr_system_fail_by(outcome, source->state_path, problem);
     if (asprintf(&path, "%s.lock", source->state_path) < 0)
-        return system_fail_by(outcome, source->state_path, ENOMEM);
+        return wr_system_fail_by(outcome, source->state_path, ENOMEM);
     bool is_open =
-        wr_own_fd_set(&source->lock, system_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600));
+        wr_own_fd_set(&source->lock, wr_system_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600));
     if (!is_open)
-        system_fail_by(outcome, path, errno);
+        wr_system_fail_by(outcome, path, errno);
     free(path);
     if (!is_open || flock(source->lock.fd, LOCK_EX | LOCK_NB) == 0)
         return is_open;
-    system_fail_by(outcome, source->state_path, errno);
+    wr_system_fail_by(outcome, source->state_path, errno);
     if (errno == EWOULDBLOCK)
         snprintf(outcome->reason, sizeof outcome->reason, "%s: another source uses it", source->state_path);
     return false;
@@ -150,7 +150,7 @@ static void open_source(void *self, weir_outcome *outcome)
     }
     int problem = positions_load(&source->loaded, source->state_path, &fault);
     if (problem) {
-        system_fail_by(outcome, source->state_path, problem);
+        wr_system_fail_by(outcome, source->state_path, problem);
         positions_clear(&source->loaded);
         close_descriptors(source);
         return;
@@ -159,7 +159,7 @@ static void open_source(void *self, weir_outcome *outcome)
         source->host->log(source->host, WEIR_LOG_WARNING,
                           "%s: line %u: not a position; the files of such lines are read from their beginning",
                           source->state_path, fault);
-    wr_own_fd_set(&source->notify, system_above_stdio(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)));
+    wr_own_fd_set(&source->notify, wr_system_above_stdio(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)));
     source->is_scanned = source->is_marked = source->is_changed = false;
 }
 
@@ -240,7 +240,7 @@ static int add_tail(struct source *source, const char *path, int fd, const struc
         return ENOMEM;
     if (source->notify.fd >= 0)
         tail->watch = inotify_add_watch(source->notify.fd, path, IN_MODIFY | IN_MOVE_SELF | IN_ATTRIB);
-    tail->quiet_ns = system_clock_ns(CLOCK_MONOTONIC);
+    tail->quiet_ns = wr_system_clock_ns(CLOCK_MONOTONIC);
     source->tails[source->count] = tail;
     source->count++;
     source->is_changed = true;
@@ -293,7 +293,7 @@ static int look_at(struct source *source, const char *path)
         source->is_over_limit = true;
         return 0;
     }
-    int fd = system_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    int fd = wr_system_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     if (fd < 0)
         return errno == ENOENT ? 0 : errno;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -308,7 +308,7 @@ static void log_open_fault(struct source *source, const char *path, int problem)
 {
     if (problem && problem != source->open_fault)
         source->host->log(source->host, WEIR_LOG_WARNING, "%s: %s; further ones are not logged", path,
-                          system_strerror(problem));
+                          wr_system_strerror(problem));
     source->open_fault = problem;
 }
 
@@ -345,7 +345,7 @@ static void look_for_tails(const struct source *source)
  * it is dropped, once its values are settled. */
 static void tend_lost_tails(struct source *source)
 {
-    int64_t now = system_clock_ns(CLOCK_MONOTONIC);
+    int64_t now = wr_system_clock_ns(CLOCK_MONOTONIC);
     for (size_t i = source->count; i-- > 0;) {
         struct tail *tail = source->tails[i];
         if (tail->is_found || tail->is_dirty)
@@ -388,7 +388,7 @@ static bool can_read(char *const *paths, size_t count, weir_outcome *outcome)
             continue;
         int fd = is_known ? open(paths[i], O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
         if (fd < 0 && !is_absence(errno))
-            return system_fail_by(outcome, paths[i], errno);
+            return wr_system_fail_by(outcome, paths[i], errno);
         if (fd >= 0)
             close(fd);
     }
@@ -403,7 +403,7 @@ static void probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
     int result = list_files(source, &found);
     size_t count = result == 0 ? found.gl_pathc : 0;
     if (list_fault)
-        system_fail_by(outcome, source->options->path, list_fault);
+        wr_system_fail_by(outcome, source->options->path, list_fault);
     else if (can_read(found.gl_pathv, count, outcome))
         snprintf(outcome->reason, sizeof outcome->reason, "%s", count ? "" : "there is no such file yet");
     globfree(&found);
@@ -451,7 +451,7 @@ static bool hash_file(struct tail *tail, uint32_t length)
 {
     if (wr_own_fd_is_open(&tail->own))
         return positions_hash(tail->own.fd, length, &tail->hash);
-    int fd = system_open(tail->path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    int fd = wr_system_open(tail->path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     bool is_known =
         wr_fd_is_file(fd, tail->own.device, tail->own.inode) && positions_hash(fd, length, &tail->hash);
     if (fd >= 0)
@@ -486,7 +486,7 @@ static void save(struct source *source)
     source->is_changed = problem;
     if (problem && !source->has_save_fault)
         source->host->log(source->host, WEIR_LOG_WARNING, "%s: %s; after a restart, lines may be read again",
-                          source->state_path, system_strerror(problem));
+                          source->state_path, wr_system_strerror(problem));
     else if (!problem && source->has_save_fault)
         source->host->log(source->host, WEIR_LOG_WARNING, "%s: positions are kept again", source->state_path);
     source->has_save_fault = problem;
@@ -525,7 +525,7 @@ static void log_read_fault(const struct source *source, struct tail *tail, int p
 {
     if (problem && problem != tail->read_fault)
         source->host->log(source->host, WEIR_LOG_WARNING, "%s: %s; it is tried again each second", tail->path,
-                          system_strerror(problem));
+                          wr_system_strerror(problem));
     tail->read_fault = problem;
 }
 
@@ -537,7 +537,7 @@ static void read_tail(struct source *source, size_t i, struct turn *turn)
     case PUMP_READ:
         log_read_fault(source, tail, 0);
         turn->has_read = true;
-        tail->quiet_ns = system_clock_ns(CLOCK_MONOTONIC);
+        tail->quiet_ns = wr_system_clock_ns(CLOCK_MONOTONIC);
         break;
     case PUMP_FULL: turn->is_full = true; break;
     case PUMP_FAILED:
@@ -617,8 +617,8 @@ static bool find_loss(struct source *source, weir_outcome *outcome)
     source->has_lost = is_lost;
     if (!is_lost)
         return false;
-    system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: the program has closed its descriptors",
-                source->options->path);
+    wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: the program has closed its descriptors",
+                   source->options->path);
     return true;
 }
 
@@ -628,7 +628,7 @@ static void run(void *self, weir_outcome *outcome)
     int64_t next_ns = 0;
     while (!find_loss(source, outcome)) {
         struct turn turn = take_turn(source);
-        int64_t now = system_clock_ns(CLOCK_MONOTONIC);
+        int64_t now = wr_system_clock_ns(CLOCK_MONOTONIC);
         if (now >= next_ns) {
             scan(source);
             settle(source);

@@ -20,7 +20,7 @@ struct tail *tail_open(const weir_host *host, const char *path, int fd, const st
 {
     struct tail *tail = calloc(1, sizeof *tail);
     char *kept = strdup(path);
-    if (!tail || !kept || lseek(fd, (off_t)offset, SEEK_SET) < 0 || !pump_init(&tail->pump, host, path)) {
+    if (!tail || !kept || lseek(fd, (off_t)offset, SEEK_SET) < 0 || !wr_pump_init(&tail->pump, host, path)) {
         free(tail);
         free(kept);
         close(fd);
@@ -70,9 +70,9 @@ void tail_free(struct tail *tail)
 
 bool tail_resume(struct tail *tail)
 {
-    if (!pump_resume(&tail->pump))
+    if (!wr_pump_resume(&tail->pump))
         return false;
-    tail->added = tail->offset - pump_pending(&tail->pump);
+    tail->added = tail->offset - wr_pump_pending(&tail->pump);
     return true;
 }
 
@@ -81,7 +81,7 @@ bool tail_finish(struct tail *tail)
     if (!tail_resume(tail))
         return false;
     if (tail->added != tail->offset)
-        pump_finish(&tail->pump, true);
+        wr_pump_finish(&tail->pump, true);
     return tail_resume(tail);
 }
 
@@ -94,7 +94,7 @@ static bool is_truncated(const struct tail *tail)
 
 static void begin_anew(struct tail *tail)
 {
-    pump_finish(&tail->pump, false);
+    wr_pump_finish(&tail->pump, false);
     lseek(tail->own.fd, 0, SEEK_SET);
     tail->offset = tail->added = tail->marked = tail->settled = 0;
     tail->hashed = 0;
@@ -105,7 +105,7 @@ enum pump_result tail_read(struct tail *tail, bool *truncated)
     *truncated = false;
     if (!wr_own_fd_is_open(&tail->own))
         return PUMP_EMPTY;
-    enum pump_result result = pump_read(&tail->pump, tail->own.fd);
+    enum pump_result result = wr_pump_read(&tail->pump, tail->own.fd);
     *truncated = result == PUMP_END && is_truncated(tail);
     if (*truncated) {
         begin_anew(tail);
@@ -113,6 +113,6 @@ enum pump_result tail_read(struct tail *tail, bool *truncated)
     }
     tail->offset += tail->pump.last_length;
     if (!tail->pump.is_full && !tail->pump.is_ending)
-        tail->added = tail->offset - pump_pending(&tail->pump);
+        tail->added = tail->offset - wr_pump_pending(&tail->pump);
     return result;
 }

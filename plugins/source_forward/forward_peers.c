@@ -202,7 +202,7 @@ static void note_refusal(struct peers *peers, const struct peer *peer, const cha
     peers->host->log(peers->host, WEIR_LOG_WARNING, "%s: refused: %s", peer->where, reason);
     snprintf(one->reason, sizeof one->reason, "%s",
              one == &peers->refusals[PEERS_REFUSALS - 1] ? "for other reasons" : reason);
-    one->logged_ms = output_now_ms();
+    one->logged_ms = wr_output_now_ms();
 }
 
 /* It is told why, and closed. */
@@ -648,7 +648,7 @@ static void set_held(struct peers *peers, struct peer *peer, bool is_held)
 {
     peers->held_count += (size_t)is_held - (size_t)peer->is_held;
     if (peer->is_held)
-        peer->active_ms = output_now_ms(); /* the time in which nothing was read from it does not count */
+        peer->active_ms = wr_output_now_ms(); /* the time in which nothing was read from it does not count */
     peer->is_held = is_held;
 }
 
@@ -868,7 +868,7 @@ static void acknowledge(struct peers *peers, struct peer *peer, enum wire_state 
         peers->pending_count--;
     }
     if (was_full && !peer->is_held) {
-        peer->active_ms = output_now_ms();
+        peer->active_ms = wr_output_now_ms();
         take_frames(peers, peer);
     }
     go_on(peers, peer);

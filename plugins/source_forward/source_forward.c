@@ -142,7 +142,7 @@ static bool init(struct source *source, const struct forward_options *options)
 {
     static const weir_map none;
     mode_t mode;
-    if (!output_set_mode(source->host, options->mode, &mode) || !init_listeners(source, options) ||
+    if (!wr_output_set_mode(source->host, options->mode, &mode) || !init_listeners(source, options) ||
         !init_users(source, &options->allow_uids) ||
         !tenants_init(&source->tenants, source->host, options->token_file, &none))
         return false;
@@ -155,13 +155,13 @@ static bool init(struct source *source, const struct forward_options *options)
     source->peers.tenants = &source->tenants;
     source->peers.has_token = options->token_file;
     source->peers.most_series = (size_t)options->sender_series;
-    source->peers.idle_ms = output_to_ms(options->idle_timeout_ns);
+    source->peers.idle_ms = wr_output_to_ms(options->idle_timeout_ns);
     return wr_peers_init(&source->peers, (size_t)options->connections) || out_of_memory(source);
 }
 
 static void *create(const weir_host *host, const void *given)
 {
-    struct source *source = system_allocate(host, sizeof *source);
+    struct source *source = wr_system_allocate(host, sizeof *source);
     if (!source)
         return NULL;
     source->host = host;
@@ -195,7 +195,7 @@ static void find_group(struct source *source, weir_outcome *outcome)
         return;
     snprintf(what, sizeof what, "allow_group \"%.100s\"%s", source->group,
              error == ENOENT ? " is not known" : "");
-    system_fail_by(outcome, what, error);
+    wr_system_fail_by(outcome, what, error);
 }
 
 static void close_source(void *self)
@@ -234,9 +234,9 @@ static bool serve_all(struct source *source, weir_outcome *outcome)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
     int count = epoll_wait(source->listeners.epoll.fd, events, EVENTS_AT_ONCE, 0);
-    int64_t now_ms = output_now_ms();
+    int64_t now_ms = wr_output_now_ms();
     if (count < 0 && errno != EINTR)
-        return system_fail_by(outcome, "epoll_wait", errno);
+        return wr_system_fail_by(outcome, "epoll_wait", errno);
     /* connections last: a slot that is closed in this round is not reused in it */
     for (int i = 0; i < count; i++)
         if (*(const enum ready_kind *)events[i].data.ptr == READY_BYTES)
@@ -250,7 +250,7 @@ static bool serve_all(struct source *source, weir_outcome *outcome)
 /* Looks for what no descriptor reports. Returns false with the outcome set. */
 static bool check(struct source *source, weir_outcome *outcome)
 {
-    int64_t now_ms = output_now_ms();
+    int64_t now_ms = wr_output_now_ms();
     if (now_ms - source->checked_ms < CHECK_MS)
         return true;
     source->checked_ms = now_ms;
@@ -273,8 +273,8 @@ static void acknowledge(struct source *source)
 /* A stop was requested: what was taken is acknowledged, if it is settled within a second. */
 static void drain(struct source *source)
 {
-    const int64_t end_ms = output_now_ms() + DRAIN_MS;
-    while (source->peers.pending_count && output_now_ms() < end_ms)
+    const int64_t end_ms = wr_output_now_ms() + DRAIN_MS;
+    while (source->peers.pending_count && wr_output_now_ms() < end_ms)
         if (!wr_peers_acknowledge(&source->peers))
             poll(NULL, 0, DRAIN_STEP_MS);
     wr_peers_show(&source->peers);

@@ -179,14 +179,14 @@ static bool init(struct source *source, const struct http_options *options)
     source->daemon.request_timeout_ns = options->request_timeout_ns;
     source->rules = (struct post_rules){&source->tenants, &options->formats, (uint64_t)options->body_limit};
     source->limits = (struct body_limits){(size_t)options->body_limit, (size_t)options->body_memory, 0};
-    return check_listen(source, options) && output_set_mode(source->host, options->mode, &source->mode) &&
+    return check_listen(source, options) && wr_output_set_mode(source->host, options->mode, &source->mode) &&
            check_formats(source->host, &options->formats) && check_sizes(source->host, options) &&
            tenants_init(&source->tenants, source->host, options->token_file, &options->tenants);
 }
 
 static void *create(const weir_host *host, const void *given)
 {
-    struct source *source = system_allocate(host, sizeof *source);
+    struct source *source = wr_system_allocate(host, sizeof *source);
     if (!source)
         return NULL;
     source->host = host;
@@ -222,7 +222,7 @@ static void check_load(struct source *source, struct post *post)
         post->retry_seconds = 1;
         post_refuse(post, MHD_HTTP_SERVICE_UNAVAILABLE, "the source stops; nothing was added");
     } else if (!post->status && post->tenant &&
-               !tenant_may_add(post->tenant, output_now_ms(), &post->retry_seconds)) {
+               !tenant_may_add(post->tenant, wr_output_now_ms(), &post->retry_seconds)) {
         source->host->count(source->host, "rate_limited", 1);
         post_refuse(post, MHD_HTTP_TOO_MANY_REQUESTS,
                     "more values than rate (%.0f a second) allows this sender; nothing was added",
@@ -280,7 +280,7 @@ static bool is_endless(const struct source *source, const struct post *post)
 /* Puts the body into the queue; its connection sleeps until finish_post. */
 static void enqueue(struct source *source, struct post *post)
 {
-    post->since_ms = output_now_ms();
+    post->since_ms = wr_output_now_ms();
     *source->last = post;
     source->last = &post->next;
     http_daemon_set_phase(post->connection, HTTP_PHASE_WAITS);
@@ -336,7 +336,7 @@ static void read_totals(const struct source *source, struct post *post)
     if (post->tenant)
         post->tenant->ready -= (double)(totals.added - post->added);
     if (totals.added + totals.refused + totals.bad_lines != post->added + post->refused)
-        post->since_ms = output_now_ms();
+        post->since_ms = wr_output_now_ms();
     post->lines = totals.lines;
     post->added = totals.added;
     post->refused = totals.refused + totals.bad_lines;
@@ -374,7 +374,7 @@ static void finish_post(struct source *source)
         return;
     }
     post->mark = source->intake->mark(source->host); /* of a repeated request, too: it covers the first one */
-    post->since_ms = output_now_ms();
+    post->since_ms = wr_output_now_ms();
     post->next = NULL;
     *source->last_ack = post;
     source->last_ack = &post->next;
@@ -410,7 +410,7 @@ static void settle_acks(struct source *source)
         else if (state == WEIR_MARK_DELIVERED ||
                  (state == WEIR_MARK_STORED && source->options->ack == ACK_STORED))
             finish_ack(source);
-        else if (output_now_ms() - post->since_ms >= output_to_ms(source->options->ack_timeout_ns))
+        else if (wr_output_now_ms() - post->since_ms >= wr_output_to_ms(source->options->ack_timeout_ns))
             fail_ack(source, MHD_HTTP_GATEWAY_TIMEOUT,
                      source->options->ack == ACK_STORED
                          ? "the values were added, and are not on disk or delivered within ack_timeout"
@@ -529,21 +529,21 @@ static void answer_all(struct source *source)
 static bool is_full_for_long(const struct source *source)
 {
     return source->first && source->first->is_held &&
-           output_now_ms() - source->first->since_ms >= output_to_ms(source->options->full_timeout_ns);
+           wr_output_now_ms() - source->first->since_ms >= wr_output_to_ms(source->options->full_timeout_ns);
 }
 
 /* ---- Checking --------------------------------------------------------------------------------- */
 
 static void fail(weir_outcome *outcome, const char *what, const char *where, const char *why)
 {
-    system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s%.120s%s%s", what, where, *what ? ": " : "", why);
+    wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s%.120s%s%s", what, where, *what ? ": " : "", why);
 }
 
 /* Returns false with the outcome set if it has to listen anew. */
 static bool check(struct source *source, weir_outcome *outcome)
 {
     char text[256];
-    int64_t now_ms = output_now_ms();
+    int64_t now_ms = wr_output_now_ms();
     if (now_ms - source->checked_ms < CHECK_MS)
         return true;
     source->checked_ms = now_ms;
@@ -579,9 +579,9 @@ static void open_source(void *self, weir_outcome *outcome)
         return;
     }
     if (!http_daemon_listen(&source->daemon, &source->listening, source->mode))
-        fail(outcome, "listen at ", source->options->listen, system_strerror(errno));
+        fail(outcome, "listen at ", source->options->listen, wr_system_strerror(errno));
     else if (!http_daemon_start(&source->daemon, CONNECTION_BYTES, on_request, on_completed, source))
-        fail(outcome, "libmicrohttpd cannot start", "", errno ? system_strerror(errno) : "unknown error");
+        fail(outcome, "libmicrohttpd cannot start", "", errno ? wr_system_strerror(errno) : "unknown error");
     if (outcome->code != WEIR_OUTCOME_OK) {
         close_source(source);
         return;
@@ -608,18 +608,18 @@ static int64_t find_timeout(struct source *source, bool is_busy)
 {
     int64_t timeout_ms = is_busy || source->has_resumed ? 0 : source->first_ack ? ACK_STEP_MS : CHECK_MS;
     if (source->first && source->first->is_held)
-        timeout_ms =
-            output_least(timeout_ms, source->first->since_ms + output_to_ms(source->options->full_timeout_ns) -
-                                         output_now_ms());
+        timeout_ms = wr_output_least(timeout_ms, source->first->since_ms +
+                                                     wr_output_to_ms(source->options->full_timeout_ns) -
+                                                     wr_output_now_ms());
     return timeout_ms < 0 ? 0 : timeout_ms;
 }
 
 /* It ends, or listens anew: what has come is added, if there is room within a second, and all are answered. */
 static void drain(struct source *source)
 {
-    const int64_t end_ms = output_now_ms() + DRAIN_MS;
+    const int64_t end_ms = wr_output_now_ms() + DRAIN_MS;
     source->has_stopped = true;
-    while ((source->first || source->first_ack) && output_now_ms() < end_ms) {
+    while ((source->first || source->first_ack) && wr_output_now_ms() < end_ms) {
         bool is_busy = parse_queue(source);
         settle_acks(source);
         if (!is_busy && (source->first || source->first_ack))

@@ -159,9 +159,9 @@ static bool is_gone(const struct source *source, int problem)
 static void describe(const struct source *source, int problem, char *text, size_t room)
 {
     if (source->options->cgroup)
-        snprintf(text, room, "%s: %s", source->options->cgroup, system_strerror(problem));
+        snprintf(text, room, "%s: %s", source->options->cgroup, wr_system_strerror(problem));
     else
-        snprintf(text, room, "process %lld: %s", (long long)source->pid, system_strerror(problem));
+        snprintf(text, room, "process %lld: %s", (long long)source->pid, wr_system_strerror(problem));
 }
 
 /* Each reason once, until a measurement succeeds. */
@@ -204,7 +204,7 @@ static enum sampling_result sample(void *ctx)
 
 static void *create(const weir_host *host, const void *options)
 {
-    struct source *source = system_allocate(host, sizeof *source);
+    struct source *source = wr_system_allocate(host, sizeof *source);
     const struct process_options *given = options;
     if (!source)
         return NULL;
@@ -253,7 +253,7 @@ static void run(void *self, weir_outcome *outcome)
     sampling_run(&source->sampling, sample, source);
     if (!source->is_over || !source->options->cgroup)
         return;
-    system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s was removed", source->options->cgroup);
+    wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s was removed", source->options->cgroup);
 }
 
 static void close_source(void *self)

@@ -97,9 +97,9 @@ static void *create(const weir_host *host, const void *given)
 {
     const struct statsd_options *options = given;
     mode_t mode;
-    if (!output_set_mode(host, options->mode, &mode))
+    if (!wr_output_set_mode(host, options->mode, &mode))
         return NULL;
-    struct source *source = system_allocate(host, sizeof *source);
+    struct source *source = wr_system_allocate(host, sizeof *source);
     if (!source)
         return NULL;
     source->host = host;
@@ -110,7 +110,7 @@ static void *create(const weir_host *host, const void *given)
         return NULL;
     }
     if (!wr_connections_init(&source->connections, &source->feed, (size_t)options->connections,
-                             output_to_ms(options->idle_timeout_ns))) {
+                             wr_output_to_ms(options->idle_timeout_ns))) {
         host->refuse(host, "", "out of memory");
         destroy(source);
         return NULL;
@@ -128,7 +128,7 @@ static bool set_up(struct source *source, weir_outcome *outcome)
     source->connections.epoll_fd = source->listeners.epoll.fd;
     source->connections.accepting.is_short = false;
     return wr_datagrams_open(&source->datagrams, &source->feed, source->datagram_bytes) ||
-           system_fail_by(outcome, "buffers for datagrams", ENOMEM);
+           wr_system_fail_by(outcome, "buffers for datagrams", ENOMEM);
 }
 
 static bool begin_texts(struct source *source, weir_outcome *outcome)
@@ -137,7 +137,7 @@ static bool begin_texts(struct source *source, weir_outcome *outcome)
         struct listener *listener = &source->listeners.all[i];
         if (listener->kind == READY_DATAGRAMS &&
             !(listener->parsed = source->feed.parser->begin(source->host, listener->name, NULL)))
-            return system_fail_by(outcome, listener->name, ENOMEM);
+            return wr_system_fail_by(outcome, listener->name, ENOMEM);
     }
     return true;
 }
@@ -190,11 +190,11 @@ static bool read_ready(struct source *source, void *ready, weir_outcome *outcome
     int error = 0;
     switch (*(const enum ready_kind *)ready) {
     case READY_DATAGRAMS: error = wr_datagrams_receive(&source->datagrams, ready); break;
-    case READY_CONNECTIONS: wr_connections_accept(&source->connections, ready, output_now_ms()); break;
-    default: wr_connections_read(&source->connections, ready, output_now_ms()); break;
+    case READY_CONNECTIONS: wr_connections_accept(&source->connections, ready, wr_output_now_ms()); break;
+    default: wr_connections_read(&source->connections, ready, wr_output_now_ms()); break;
     }
     if (error)
-        system_fail_by(outcome, ((const struct listener *)ready)->name, error);
+        wr_system_fail_by(outcome, ((const struct listener *)ready)->name, error);
     return !error;
 }
 
@@ -207,7 +207,7 @@ static int read_all(struct source *source, weir_outcome *outcome)
     if (count < 0) {
         if (errno == EINTR)
             return 0;
-        system_fail_by(outcome, "epoll_wait", errno);
+        wr_system_fail_by(outcome, "epoll_wait", errno);
     }
     for (int i = 0; i < count && !source->feed.held; i++)
         if (!read_ready(source, events[i].data.ptr, outcome))
@@ -218,7 +218,7 @@ static int read_all(struct source *source, weir_outcome *outcome)
 /* Looks for what no descriptor reports. Returns false with the outcome set. */
 static bool check(struct source *source, weir_outcome *outcome)
 {
-    int64_t now_ms = output_now_ms();
+    int64_t now_ms = wr_output_now_ms();
     if (now_ms - source->checked_ms < CHECK_MS)
         return true;
     source->checked_ms = now_ms;
@@ -229,7 +229,7 @@ static bool check(struct source *source, weir_outcome *outcome)
 /* How long to wait for a descriptor. */
 static int64_t find_timeout(struct source *source)
 {
-    int64_t idle_ms = wr_connections_close_idle(&source->connections, output_now_ms());
+    int64_t idle_ms = wr_connections_close_idle(&source->connections, wr_output_now_ms());
     bool checks = source->listeners.has_paths || source->connections.accepting.is_short;
     return checks && (idle_ms < 0 || idle_ms > CHECK_MS) ? CHECK_MS : idle_ms;
 }
@@ -248,13 +248,13 @@ static unsigned wait_for_work(struct source *source)
 static void drain(struct source *source)
 {
     weir_outcome unused = {.size = sizeof unused};
-    const int64_t end_ms = output_now_ms() + DRAIN_MS;
+    const int64_t end_ms = wr_output_now_ms() + DRAIN_MS;
     do {
         if (!go_on(source))
             poll(NULL, 0, DRAIN_STEP_MS);
         else if (read_all(source, &unused) <= 0)
             break;
-    } while (output_now_ms() < end_ms);
+    } while (wr_output_now_ms() < end_ms);
     go_on(source);
 }
 

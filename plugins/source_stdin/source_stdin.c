@@ -26,14 +26,14 @@ static void open_source(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     if (fcntl(STDIN_FILENO, F_GETFD) < 0)
-        pump_fail(outcome, WEIR_OUTCOME_FAILED, "standard input");
-    else if (!pump_init(&source->pump, source->host, ""))
-        system_fail(outcome, WEIR_OUTCOME_REOPEN, "out of memory");
+        wr_pump_fail(outcome, WEIR_OUTCOME_FAILED, "standard input");
+    else if (!wr_pump_init(&source->pump, source->host, ""))
+        wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "out of memory");
 }
 
 static void close_source(void *self)
 {
-    pump_fini(&((struct source *)self)->pump);
+    wr_pump_fini(&((struct source *)self)->pump);
 }
 
 /* Others may share the descriptor, so it stays as it is: it is read only when something is there. Regular files
@@ -44,24 +44,24 @@ static void run(void *self, weir_outcome *outcome)
     struct pump *pump = &source->pump;
     bool at_end = false;
     for (;;) {
-        bool is_full = !pump_resume(pump);
+        bool is_full = !wr_pump_resume(pump);
         if (at_end && !is_full)
             return;
         struct pollfd fd = {STDIN_FILENO, POLLIN, 0};
         unsigned woke = pump->intake->wait(source->host, &fd, is_full ? 0 : 1, -1);
         if (woke & WEIR_WAIT_STOP) {
-            if (pump_drain(pump))
-                pump_read_record_end(pump, STDIN_FILENO);
+            if (wr_pump_drain(pump))
+                wr_pump_read_record_end(pump, STDIN_FILENO);
             return;
         }
         if (is_full || !(woke & WEIR_WAIT_READY))
             continue;
-        switch (pump_read(pump, STDIN_FILENO)) {
+        switch (wr_pump_read(pump, STDIN_FILENO)) {
         case PUMP_END:
-            pump_finish(pump, true);
+            wr_pump_finish(pump, true);
             at_end = true;
             break;
-        case PUMP_FAILED: pump_fail(outcome, WEIR_OUTCOME_FAILED, "standard input"); return;
+        case PUMP_FAILED: wr_pump_fail(outcome, WEIR_OUTCOME_FAILED, "standard input"); return;
         default: break;
         }
     }

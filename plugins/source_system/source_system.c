@@ -44,7 +44,7 @@ static enum sampling_result sample(void *ctx)
 
 static void *create(const weir_host *host, const void *options)
 {
-    struct system_source *source = system_allocate(host, sizeof *source);
+    struct system_source *source = wr_system_allocate(host, sizeof *source);
     if (!source)
         return NULL;
     source->options = options;

@@ -61,7 +61,7 @@ static void *sqlite_create(const weir_host *host, const void *given)
             options->prefix);
         return NULL;
     }
-    struct sqlite *sqlite = system_allocate(host, sizeof *sqlite);
+    struct sqlite *sqlite = wr_system_allocate(host, sizeof *sqlite);
     if (!sqlite)
         return NULL;
     sqlite->host = host;

@@ -56,7 +56,7 @@ struct store {
 
 static void *create(const weir_host *host, const void *options)
 {
-    struct store *store = system_allocate(host, sizeof *store);
+    struct store *store = wr_system_allocate(host, sizeof *store);
     if (!store)
         return NULL;
     store->host = host;
@@ -135,7 +135,7 @@ static int forget_old(struct store *store)
     int64_t deleted = 0;
     const char *table = NULL;
     int code = options->keep_ns
-                   ? store_fold_forget(store->db, system_clock_ns(CLOCK_REALTIME) - options->keep_ns)
+                   ? store_fold_forget(store->db, wr_system_clock_ns(CLOCK_REALTIME) - options->keep_ns)
                    : SQLITE_OK;
     if (!code)
         code = store_fold_shrink(store->db, options->size_limit, &deleted, &table);

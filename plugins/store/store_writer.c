@@ -126,7 +126,7 @@ static int set_next(const struct store_writer *writer, const weir_batch *batch)
 {
     sqlite3_bind_text(writer->set_next, 1, batch->origin, -1, SQLITE_STATIC);
     sqlite3_bind_int64(writer->set_next, 2, (sqlite3_int64)(batch->sequence + batch->count));
-    sqlite3_bind_int64(writer->set_next, 3, system_clock_ns(CLOCK_REALTIME) / 1000);
+    sqlite3_bind_int64(writer->set_next, 3, wr_system_clock_ns(CLOCK_REALTIME) / 1000);
     return store_file_step(writer->set_next);
 }
 
