@@ -2,19 +2,12 @@
 #ifndef WEIR_PLUGINS_SYSTEM_H
 #define WEIR_PLUGINS_SYSTEM_H
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/types.h>
-#include <sys/vfs.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <weir/host.h>
 
@@ -22,94 +15,33 @@
 
 /* Returns a static string. Not strerror: it takes a lock of the C library for translations; if another
  * thread forks at that moment, the lock is never released in the child. */
-static inline const char *wr_system_strerror(int error)
-{
-#ifdef HAVE_STRERRORDESC_NP
-    const char *text = strerrordesc_np(error);
-    return text ? text : "unknown error";
-#else
-    return strerror(error);
-#endif
-}
+const char *wr_system_strerror(int error);
 
-static inline int64_t wr_system_clock_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
+int64_t wr_system_clock_ns(clockid_t clock);
 
 /* Returns zeroed memory for an instance; NULL after host->refuse. */
-static inline void *wr_system_allocate(const weir_host *host, size_t size)
-{
-    void *memory = calloc(1, size);
-    if (!memory)
-        host->refuse(host, "", "out of memory");
-    return memory;
-}
+void *wr_system_allocate(const weir_host *host, size_t size);
 
 /* Sets the code of an outcome and its reason. Returns false. */
 WEIR_PRINTF(3, 4)
-static inline bool wr_system_fail(weir_outcome *outcome, int code, const char *format, ...)
-{
-    va_list arguments;
-    outcome->code = code;
-    va_start(arguments, format);
-    vsnprintf(outcome->reason, sizeof outcome->reason, format, arguments);
-    va_end(arguments);
-    return false;
-}
+bool wr_system_fail(weir_outcome *outcome, int code, const char *format, ...);
 
 /* The same for a source that has to be opened again, with a number of errno. */
-static inline bool wr_system_fail_by(weir_outcome *outcome, const char *what, int error)
-{
-    return wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: %s", what, wr_system_strerror(error));
-}
+bool wr_system_fail_by(weir_outcome *outcome, const char *what, int error);
 
 /* Moves a descriptor that was just opened, -1 allowed, above the standard streams. A program may run with these
  * closed; a file or socket with such a number would receive what the program and weir print. Returns -1 with
  * errno set if no descriptor is left. */
-static inline int wr_system_above_stdio(int fd)
-{
-    if (fd < 0 || fd > STDERR_FILENO)
-        return fd;
-    int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    int problem = errno;
-    close(fd);
-    errno = problem;
-    return moved;
-}
+int wr_system_above_stdio(int fd);
 
 /* As open(2), always with O_CLOEXEC. mode: 0 without O_CREAT. */
-static inline int wr_system_open(const char *path, int flags, mode_t mode)
-{
-    return wr_system_above_stdio(open(path, flags | O_CLOEXEC, mode));
-}
+int wr_system_open(const char *path, int flags, mode_t mode);
 
 /* Whether the path leads to the file with this device and inode, symbolic links followed. */
-static inline bool wr_system_leads_to_file(const char *path, dev_t device, ino_t inode)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && status.st_dev == device && status.st_ino == inode;
-}
+bool wr_system_leads_to_file(const char *path, dev_t device, ino_t inode);
 
 /* Whether the file system of an open file is on this machine: a write to a file there waits for no other
- * machine and no other process. The numbers are those of statfs(2). */
-static inline bool wr_system_is_local(int fd)
-{
-    static const unsigned remote[] = {
-        0x6969 /* NFS */,      0x517b /* SMB */,        0xff534d42 /* CIFS */,   0xfe534d42 /* SMB 2 */,
-        0x65735546 /* FUSE */, 0x01021997 /* 9p */,     0x00c36400 /* Ceph */,   0x5346414f /* AFS */,
-        0x6b414653 /* kAFS */, 0x73757245 /* Coda */,   0x564c /* NCP */,        0x7461636f /* OCFS2 */,
-        0x01161970 /* GFS2 */, 0x0bd00bd0 /* Lustre */, 0x19830326 /* BeeGFS */,
-    };
-    struct statfs status;
-    if (fstatfs(fd, &status) != 0)
-        return false;
-    for (size_t i = 0; i < sizeof remote / sizeof *remote; i++)
-        if ((unsigned)status.f_type == remote[i])
-            return false;
-    return true;
-}
+ * machine and no other process. */
+bool wr_system_is_local(int fd);
 
 #endif

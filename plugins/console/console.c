@@ -1,5 +1,7 @@
 /* console: writes values to standard output or standard error, by default as text for people. */
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
  * settings.c checks the options, output_file.c opens and writes the file, writer.c writes encoded values,
  * rotation.c rotates, archive.c lists the old files, maintenance.c and compress.c delete and compress them. */
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 #include "output_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>

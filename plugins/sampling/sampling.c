@@ -1,5 +1,6 @@
 #include "sampling.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

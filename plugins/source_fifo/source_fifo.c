@@ -1,8 +1,10 @@
 /* source_fifo: reads a named pipe: makes it if it is missing, and outlives its writers. */
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 

@@ -1,11 +1,14 @@
 /* source_file: reads lines that are appended to files, through rotation and truncation, and remembers how far.
  */
 
+#include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <glob.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>

@@ -1,0 +1,39 @@
+#include "feed.h"
+
+void feed_init(struct feed *feed, const weir_host *host)
+{
+    *feed = (struct feed){
+        .host = host,
+        .intake = host->service(host, WEIR_SERVICE_INTAKE),
+        .parser = host->service(host, WEIR_SERVICE_PARSER),
+    };
+}
+
+bool feed_parse(struct feed *feed, weir_text *text, size_t length)
+{
+    if (!feed->parser->parse(text, length))
+        feed->held = text;
+    return !feed->held;
+}
+
+bool feed_finish(struct feed *feed, weir_text *text, bool is_whole)
+{
+    feed->is_ending = !feed->parser->finish(text, is_whole);
+    feed->is_whole = is_whole;
+    if (feed->is_ending)
+        feed->held = text;
+    return !feed->held;
+}
+
+bool feed_resume(struct feed *feed)
+{
+    weir_text *text = feed->held;
+    if (!text)
+        return true;
+    feed->held = NULL;
+    if (feed->is_ending)
+        return feed_finish(feed, text, feed->is_whole);
+    if (!feed->parser->resume(text))
+        feed->held = text;
+    return !feed->held;
+}
