@@ -172,8 +172,8 @@ static bool read_string(struct wr_config *config, const struct wr_node *object, 
 
 /* What handlers and sources have in common: their type, and where that is. missing: the message if there is no
  * type. */
-static bool read_typed(struct wr_config *config, struct wr_config_handler *handler, const char *missing,
-                       struct wr_error *error)
+static bool read_type(struct wr_config *config, struct wr_config_handler *handler, const char *missing,
+                      struct wr_error *error)
 {
     const struct wr_node *node = handler->node;
     if (!read_string(config, node, "type", handler->environment, &handler->type, error) ||
@@ -199,7 +199,7 @@ static bool read_described(struct wr_config *config, struct wr_config_handler *h
     if (strcmp(node->key, "inherit") == 0)
         return wr_node_key_error(node, error,
                                  "the name is reserved: in a route, \"inherit\" is the parent's route");
-    return read_typed(config, handler, "the handler type, like \"file\" or \"console\"", error);
+    return read_type(config, handler, "the handler type, like \"file\" or \"console\"", error);
 }
 
 static bool read_handler(struct wr_config *config, const struct wr_node *node,
@@ -229,7 +229,7 @@ static bool read_source(struct wr_config *config, const struct wr_node *node,
     if (!wr_name_check(node->key, "source name", &problem))
         return wr_node_key_error(node, error, "%s", problem.text);
     return wr_node_check_type(node, WR_NODE_OBJECT, error) &&
-           read_typed(config, &source, "the source type, like \"fifo\" or \"statsd\"", error) &&
+           read_type(config, &source, "the source type, like \"fifo\" or \"statsd\"", error) &&
            (wr_config_add_source(config, &source) || wr_error_no_memory(error, NULL));
 }
 

@@ -6,7 +6,7 @@
 #include "text/common.h"
 #include "os/futex.h"
 #include "journal/journal.h"
-#include "producer/typed.h"
+#include "producer/instrument.h"
 
 enum {
     GIVE_BACK = 512,          /* slots that are returned to a writer at a time */
@@ -353,7 +353,7 @@ static void spread(struct wr_drain *drain, uint32_t series, const struct wr_cell
         .value.f64 = taken->sum / (double)taken->values,
     };
     double level;
-    if (wr_typed_read_level(wr_registry_series(drain->registry, series), &level))
+    if (wr_instrument_read_level(wr_registry_series(drain->registry, series), &level))
         sample.value.f64 = level;
     for (uint64_t i = 0; i < taken->values; i++)
         wr_drain_add(drain, &sample, 1);

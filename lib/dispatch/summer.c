@@ -7,7 +7,7 @@
 #include "os/clock.h"
 #include "os/pages.h"
 #include "os/slab.h"
-#include "producer/typed.h"
+#include "producer/instrument.h"
 #include "registry/series.h"
 #include "segment/inputs.h"
 #include "summary/buckets.h"
@@ -261,7 +261,7 @@ static bool is_level_known(const struct wr_summer *summer, uint32_t series)
     const struct weir_metric *metric = wr_registry_series(summer->registry, series);
     double level;
     return atomic_load_explicit(&metric->view, memory_order_acquire)->serial > summer->registry->inherited &&
-           wr_typed_read_level(metric, &level);
+           wr_instrument_read_level(metric, &level);
 }
 
 void wr_summer_declare(struct wr_summer *summer, const struct wr_summing *summing, uint32_t series, bool routed)
@@ -726,7 +726,7 @@ static void read_levels(const struct wr_summer *summer)
     for (uint32_t i = 0; i < summer->count; i++) {
         struct sum *sum = &summer->sums[i];
         if (sum->kind == WEIR_GAUGE &&
-            wr_typed_read_level(wr_registry_series(summer->registry, sum->series), &sum->last))
+            wr_instrument_read_level(wr_registry_series(summer->registry, sum->series), &sum->last))
             sum->has_last = true;
     }
 }

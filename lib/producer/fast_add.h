@@ -17,7 +17,7 @@
 #include "producer/cache.h"
 #include "producer/producer.h"
 #include "producer/ring.h"
-#include "producer/typed.h"
+#include "producer/instrument.h"
 #include "registry/registry.h"
 #include "text/common.h"
 
@@ -112,7 +112,7 @@ static inline bool wr_fast_add_is_summed(const struct weir_metric *metric)
     /* acquire: pairs with the release in set_instrument of registry.c: a call that finds the gate of series
      * with an instrument finds the instrument, too */
     const _Atomic uint32_t *gate = atomic_load_explicit(&metric->gate, memory_order_acquire);
-    return atomic_load_explicit(gate, memory_order_relaxed) == WR_GATE_TYPED_UNTIMED;
+    return atomic_load_explicit(gate, memory_order_relaxed) == WR_GATE_CHECKED_UNTIMED;
 }
 
 /* The series of a name if the thread's cache has it, else NULL. */

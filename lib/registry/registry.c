@@ -303,7 +303,7 @@ static _Atomic uint32_t *gate_of(struct wr_group *group, enum weir_instrument in
     switch (instrument) {
     case WEIR_VALUE: return &group->gate;
     case WEIR_HISTOGRAM: return &group->histogram_gate;
-    default: return &group->typed_gate;
+    default: return &group->instrument_gate;
     }
 }
 
@@ -443,7 +443,7 @@ void wr_registry_after_fork(struct wr_registry *registry)
     struct wr_group *group = atomic_load_explicit(&registry->last_group, memory_order_relaxed);
     for (; group; group = group->next) {
         atomic_store_explicit(&group->gate, WR_GATE_COLD, memory_order_relaxed);
-        atomic_store_explicit(&group->typed_gate, WR_GATE_COLD, memory_order_relaxed);
+        atomic_store_explicit(&group->instrument_gate, WR_GATE_COLD, memory_order_relaxed);
         atomic_store_explicit(&group->histogram_gate, WR_GATE_COLD, memory_order_relaxed);
         atomic_store_explicit(&group->held, false, memory_order_relaxed);
         atomic_store_explicit(&group->waiters, 0, memory_order_relaxed);

@@ -27,24 +27,24 @@
 /* States of a group's gate, which determine what its producers do. Set by the dispatcher's rounds; producers
  * sleep on it while it is WAIT. */
 enum wr_gate {
-    WR_GATE_COLD,   /* the route was not resolved yet, or not since a fork */
-    WR_GATE_OFF,    /* no handler in the route */
-    WR_GATE_OPEN,   /* add */
-    WR_GATE_WAIT,   /* wait: a handler's queue is full */
-    WR_GATE_SYNC,   /* add, and wait for the result */
-    WR_GATE_REFUSE, /* refuse: the group of streams whose name is not valid */
-    WR_GATE_TYPED,  /* only in typed_gate: check the value, then as OPEN */
+    WR_GATE_COLD,    /* the route was not resolved yet, or not since a fork */
+    WR_GATE_OFF,     /* no handler in the route */
+    WR_GATE_OPEN,    /* add */
+    WR_GATE_WAIT,    /* wait: a handler's queue is full */
+    WR_GATE_SYNC,    /* add, and wait for the result */
+    WR_GATE_REFUSE,  /* refuse: the group of streams whose name is not valid */
+    WR_GATE_CHECKED, /* only in instrument_gate: check the value, then as OPEN */
 
     /* the same for groups whose handlers sum only: no value needs a time, so the call does not read the clock
      */
     WR_GATE_UNTIMED = 8,
     WR_GATE_OPEN_UNTIMED = WR_GATE_OPEN | WR_GATE_UNTIMED,
-    WR_GATE_TYPED_UNTIMED = WR_GATE_TYPED | WR_GATE_UNTIMED,
+    WR_GATE_CHECKED_UNTIMED = WR_GATE_CHECKED | WR_GATE_UNTIMED,
 
     /* the same where a handler wants percentiles of histograms, so that their values are for the ring */
     WR_GATE_RANKED = 16,
-    WR_GATE_OPEN_RANKED = WR_GATE_OPEN_UNTIMED | WR_GATE_RANKED,   /* only for wr_gate_set */
-    WR_GATE_TYPED_RANKED = WR_GATE_TYPED_UNTIMED | WR_GATE_RANKED, /* only in histogram_gate */
+    WR_GATE_OPEN_RANKED = WR_GATE_OPEN_UNTIMED | WR_GATE_RANKED,       /* only for wr_gate_set */
+    WR_GATE_CHECKED_RANKED = WR_GATE_CHECKED_UNTIMED | WR_GATE_RANKED, /* only in histogram_gate */
 };
 
 struct wr_meaning;
@@ -54,11 +54,11 @@ enum { WR_STREAM_KINDS = 2 };
 
 struct wr_group {
     struct wr_hash_entry entry;
-    _Atomic uint32_t gate;           /* enum wr_gate */
-    _Atomic uint32_t typed_gate;     /* the same, but TYPED in place of OPEN: for series with an instrument */
-    _Atomic uint32_t histogram_gate; /* as typed_gate: for histograms */
-    _Atomic uint32_t waiters;        /* producers that may sleep on gate */
-    _Atomic bool held;               /* what sources add waits, whatever the gate says */
+    _Atomic uint32_t gate;            /* enum wr_gate */
+    _Atomic uint32_t instrument_gate; /* for series with an instrument: CHECKED in place of OPEN */
+    _Atomic uint32_t histogram_gate;  /* as instrument_gate: for histograms */
+    _Atomic uint32_t waiters;         /* producers that may sleep on gate */
+    _Atomic bool held;                /* what sources add waits, whatever the gate says */
     uint32_t length;
     uint32_t route;              /* of the router; this and the next field are protected by the round lock */
     struct wr_group *route_next; /* the next group of the same route */

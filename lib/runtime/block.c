@@ -1,7 +1,7 @@
 #include "runtime/block.h"
 
 #include "producer/ring.h"
-#include "producer/typed.h"
+#include "producer/instrument.h"
 #include "registry/stream.h"
 #include "runtime/intake.h"
 
@@ -29,7 +29,7 @@ static bool check(struct block *block, const struct weir_metric *metric, const w
     block->has_gauges |= instrument == WEIR_GAUGE;
     *any = !instrument;
     return !instrument ||
-           (instrument != WR_INSTRUMENT_REFUSES && wr_typed_accepts(instrument, value_of(sample)));
+           (instrument != WR_INSTRUMENT_REFUSES && wr_instrument_accepts(instrument, value_of(sample)));
 }
 
 /* Decides on each sample, and passes the gates of the groups. Counts nothing. Returns 0, or what the call
@@ -113,7 +113,7 @@ static void set_levels(const struct block *block)
         const struct weir_metric *metric = wr_block_metric(&block->samples[i]);
         if (block->fates[i] != FATE_REFUSE &&
             atomic_load_explicit(&metric->instrument, memory_order_acquire) == WEIR_GAUGE)
-            wr_typed_set_level(metric, wr_typed_double(value_of(&block->samples[i])));
+            wr_instrument_set_level(metric, wr_value_double(value_of(&block->samples[i])));
     }
 }
 
@@ -136,7 +136,7 @@ static void count_refused(const struct block *block, struct wr_block_counts *cou
         if (atomic_load_explicit(&metric->instrument, memory_order_acquire) == WR_INSTRUMENT_REFUSES)
             wr_intake_refuse_named(metric->stream, 1);
         else
-            wr_intake_refuse_typed(metric, value_of(&block->samples[i]), 1);
+            wr_intake_refuse_value(metric, value_of(&block->samples[i]), 1);
     }
     counts->taken = block->count - counts->refused;
 }

@@ -6,7 +6,7 @@
 #include "text/error.h"
 #include "registry/name.h"
 #include "producer/ring.h"
-#include "producer/typed.h"
+#include "producer/instrument.h"
 
 static struct wr_event_value get_value(const struct wr_event *event, size_t i)
 {
@@ -41,8 +41,8 @@ static const char *check_change(const struct weir_metric *metric, uint8_t instru
     if (instrument != WEIR_GAUGE)
         return "a change of a level, but the name is declared as something else than a gauge";
     double level = 0;
-    wr_typed_read_level(metric, &level);
-    return isfinite(level + wr_typed_double(value)) ? NULL : WR_TYPED_NOT_FINITE;
+    wr_instrument_read_level(metric, &level);
+    return isfinite(level + wr_value_double(value)) ? NULL : WR_INSTRUMENT_NOT_FINITE;
 }
 
 /* Returns 0, or the error to return: a name is bad, or a value is not one of its instrument. */
@@ -54,8 +54,8 @@ static int check_values(struct weir_stream *stream, struct named_event *event)
         uint8_t instrument = atomic_load_explicit(&event->first->instrument, memory_order_acquire);
         if (instrument == WR_INSTRUMENT_REFUSES)
             return wr_intake_refuse_named(event->first->stream, event->is->count);
-        if (!wr_typed_accepts(instrument, value))
-            return wr_intake_refuse_typed(event->first, value, event->is->count);
+        if (!wr_instrument_accepts(instrument, value))
+            return wr_intake_refuse_value(event->first, value, event->is->count);
         const char *fault = event->is->changes ? check_change(event->first, instrument, value) : NULL;
         if (fault)
             return wr_intake_refuse(WEIR_REFUSED_ARGUMENT, event->is->count, fault);
@@ -66,9 +66,9 @@ static int check_values(struct weir_stream *stream, struct named_event *event)
 /* If another thread has made the change impossible meanwhile, the level stays. */
 static void change_level(const struct wr_event *event, size_t i)
 {
-    double change = wr_typed_double(get_value(event, i).value);
+    double change = wr_value_double(get_value(event, i).value);
     event->changes[i].kind = WEIR_KIND_DOUBLE;
-    wr_typed_change_level(wr_typed_level(event->metrics[i]), change, &event->changes[i].f64);
+    wr_instrument_change_level(wr_instrument_level(event->metrics[i]), change, &event->changes[i].f64);
 }
 
 /* Records the levels of gauges. Only when the event can no longer be refused. */
@@ -81,7 +81,7 @@ static void set_levels(struct weir_stream *stream, const struct named_event *eve
     for (size_t i = 0; i < event->is->count; i++) {
         const struct weir_metric *metric = i ? look_up(stream, event->is, i) : event->first;
         if (atomic_load_explicit(&metric->instrument, memory_order_acquire) == WEIR_GAUGE)
-            wr_typed_set_level(metric, wr_typed_double(get_value(event->is, i).value));
+            wr_instrument_set_level(metric, wr_value_double(get_value(event->is, i).value));
     }
 }
 

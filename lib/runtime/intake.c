@@ -9,7 +9,7 @@
 #include "handler/worker.h"
 #include "lane/lane_now.h"
 #include "text/error.h"
-#include "producer/typed.h"
+#include "producer/instrument.h"
 #include "registry/series.h"
 #include "registry/stream.h"
 #include "os/cancel.h"
@@ -45,12 +45,12 @@ int wr_intake_refuse_named(const struct weir_stream *stream, uint64_t count)
                    : wr_producers_refuse_early(count);
 }
 
-int wr_intake_refuse_typed(const struct weir_metric *metric, struct wr_value value, uint64_t count)
+int wr_intake_refuse_value(const struct weir_metric *metric, struct wr_value value, uint64_t count)
 {
     char message[128 + UINT8_MAX];
     const weir_series *view = atomic_load_explicit(&metric->view, memory_order_acquire);
     snprintf(message, sizeof message, "name \"%s\": %g is not a value of a %s", metric->name,
-             wr_typed_double(value),
+             wr_value_double(value),
              view->instrument == WEIR_COUNTER ? "counter, whose increments are finite and at least 0"
                                               : "histogram, whose values are finite");
     return wr_intake_refuse(WEIR_REFUSED_ARGUMENT, count, message);
@@ -497,7 +497,7 @@ int wr_intake_finish(struct wr_intake_call *call, uint64_t position)
 static void set_level(const struct weir_metric *metric, struct wr_value value)
 {
     if (atomic_load_explicit(&metric->instrument, memory_order_acquire) == WEIR_GAUGE)
-        wr_typed_set_level(metric, wr_typed_double(value));
+        wr_instrument_set_level(metric, wr_value_double(value));
 }
 
 /* sets_level: unless it is there already. *refused: whether the value is not added; an error may also be that
@@ -525,8 +525,8 @@ int wr_intake_add_slow(struct weir_metric *metric, struct wr_value value)
     uint8_t instrument = atomic_load_explicit(&metric->instrument, memory_order_acquire);
     if (instrument == WR_INSTRUMENT_REFUSES)
         return wr_intake_refuse_named(metric->stream, 1);
-    if (!wr_typed_accepts(instrument, value))
-        return wr_intake_refuse_typed(metric, value, 1);
+    if (!wr_instrument_accepts(instrument, value))
+        return wr_intake_refuse_value(metric, value, 1);
     bool refused;
     return add_slow(metric, value, true, &refused);
 }
@@ -556,15 +556,15 @@ WR_ALWAYS_INLINE bool add_checked(struct wr_producer *producer, struct weir_metr
     uint32_t state = atomic_load_explicit(&producer->state, memory_order_relaxed);
     uint32_t timeless = gate | WR_GATE_UNTIMED;
     bool is_let_through = (state == WR_PRODUCER_READY || state == WR_PRODUCER_CLOCKED) &&
-                          (timeless == WR_GATE_OPEN_UNTIMED || timeless == WR_GATE_TYPED_UNTIMED ||
-                           timeless == WR_GATE_TYPED_RANKED) &&
+                          (timeless == WR_GATE_OPEN_UNTIMED || timeless == WR_GATE_CHECKED_UNTIMED ||
+                           timeless == WR_GATE_CHECKED_RANKED) &&
                           wr_ring_has_room(&producer->ring, position, 1);
-    if (WR_UNLIKELY(!is_let_through || !wr_typed_accepts(instrument, value))) {
+    if (WR_UNLIKELY(!is_let_through || !wr_instrument_accepts(instrument, value))) {
         wr_fast_add_end(producer);
         return false;
     }
     if (sets_level && instrument == WEIR_GAUGE) /* the value can no longer be refused */
-        wr_typed_set_level(metric, wr_typed_double(value));
+        wr_instrument_set_level(metric, wr_value_double(value));
     if (WR_UNLIKELY(gate != timeless && state == WR_PRODUCER_CLOCKED))
         return add_clocked(producer, metric, value, position);
     if (WR_LIKELY(gate == timeless))
@@ -590,13 +590,13 @@ static inline bool may_sum(const struct wr_producer *producer)
 WR_ALWAYS_INLINE bool add_to_cell(struct wr_producer *producer, const struct weir_metric *metric,
                                   uint8_t instrument, struct wr_value value, bool sets_level)
 {
-    double number = wr_typed_double(value);
+    double number = wr_value_double(value);
     bool is_gauge = instrument == WEIR_GAUGE;
     bool is_summed = is_gauge ? isfinite(number) : instrument == WEIR_COUNTER && number >= 0;
     if (WR_UNLIKELY(!is_summed || !may_sum(producer)))
         return false;
     if (sets_level && is_gauge) /* before it counts: who finds the number finds a level */
-        wr_typed_set_level(metric, number);
+        wr_instrument_set_level(metric, number);
     if (WR_UNLIKELY(!wr_cells_add(&producer->cells, metric->series, is_gauge ? 0 : number)))
         return false;
     wr_fast_add_end(producer);
@@ -607,7 +607,7 @@ WR_ALWAYS_INLINE bool add_to_cell(struct wr_producer *producer, const struct wei
 WR_ALWAYS_INLINE bool add_to_buckets(struct wr_producer *producer, const struct weir_metric *metric,
                                      struct wr_value value)
 {
-    double number = wr_typed_double(value);
+    double number = wr_value_double(value);
     /* acquire: pairs with the release of wr_registry_set_view */
     const weir_series *view = atomic_load_explicit(&metric->view, memory_order_acquire);
     if (WR_UNLIKELY(!isfinite(number) || !may_sum(producer) ||
@@ -677,11 +677,11 @@ int wr_intake_change(struct weir_metric *metric, double change)
         return wr_intake_refuse_named(metric->stream, 1);
     if (instrument != WEIR_GAUGE)
         return wr_intake_refuse(WEIR_REFUSED_ARGUMENT, 1, "weir_metric_change: the metric is not a gauge");
-    _Atomic uint64_t *stored = wr_typed_level(metric);
+    _Atomic uint64_t *stored = wr_instrument_level(metric);
     struct wr_value level = {WEIR_KIND_DOUBLE, {0}};
     bool refused;
-    if (!wr_typed_change_level(stored, change, &level.is.f64))
-        return wr_intake_refuse(WEIR_REFUSED_ARGUMENT, 1, "weir_metric_change: " WR_TYPED_NOT_FINITE);
+    if (!wr_instrument_change_level(stored, change, &level.is.f64))
+        return wr_intake_refuse(WEIR_REFUSED_ARGUMENT, 1, "weir_metric_change: " WR_INSTRUMENT_NOT_FINITE);
     struct wr_producer *producer = wr_producer_mine;
     if (WR_LIKELY(!wr_fast_add_is_busy(producer))) {
         wr_fast_add_begin(producer);
@@ -693,7 +693,7 @@ int wr_intake_change(struct weir_metric *metric, double change)
     }
     int result = add_slow(metric, level, false, &refused);
     if (refused)
-        wr_typed_change_level(stored, -change, &level.is.f64);
+        wr_instrument_change_level(stored, -change, &level.is.f64);
     return result;
 }
 
@@ -795,7 +795,7 @@ WR_NEVER_INLINE static int refuse_event(struct weir_stream *stream, const weir_v
     const struct weir_metric *metric = look_up(stream, value->name);
     if (metric->stream->refusal)
         return wr_intake_refuse_named(metric->stream, count);
-    return wr_intake_refuse_typed(metric, (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = value->value}}, count);
+    return wr_intake_refuse_value(metric, (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = value->value}}, count);
 }
 
 /* An event that is written to a ring. */
@@ -826,14 +826,14 @@ static void set_levels(const struct emission *event)
 
 /* Fills the slots from number `first` on, whose series has an instrument or refuses all values. Returns as
  * write_values. */
-WR_NEVER_INLINE static const weir_value *write_typed(const struct emission *event, size_t first)
+WR_NEVER_INLINE static const weir_value *write_checked(const struct emission *event, size_t first)
 {
     bool has_gauges = false;
     for (size_t i = first; i < event->count; i++) {
         const struct weir_metric *metric = look_up(event->stream, event->values[i].name);
         uint8_t instrument = atomic_load_explicit(&metric->instrument, memory_order_acquire);
         const struct wr_value value = {WEIR_KIND_DOUBLE, {.f64 = event->values[i].value}};
-        if (instrument == WR_INSTRUMENT_REFUSES || !wr_typed_accepts(instrument, value))
+        if (instrument == WR_INSTRUMENT_REFUSES || !wr_instrument_accepts(instrument, value))
             return &event->values[i];
         has_gauges |= instrument == WEIR_GAUGE;
         write_slot(wr_ring_slot(event->ring, event->position + i), event->pattern, metric, value.is.f64);
@@ -851,7 +851,7 @@ static const weir_value *write_values(const struct wr_ring *ring, uint64_t posit
     for (size_t i = 0; i < count; i++) {
         const struct weir_metric *metric = look_up(stream, values[i].name);
         if (WR_UNLIKELY(atomic_load_explicit(&metric->instrument, memory_order_relaxed))) {
-            refused = write_typed(&(struct emission){ring, position, stream, values, count, pattern}, i);
+            refused = write_checked(&(struct emission){ring, position, stream, values, count, pattern}, i);
             break;
         }
         write_slot(wr_ring_slot(ring, position + i), pattern, metric, values[i].value);

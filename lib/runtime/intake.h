@@ -141,7 +141,7 @@ enum weir_refusal wr_intake_refusal_of(int error);
 int wr_intake_refuse_named(const struct weir_stream *stream, uint64_t count);
 
 /* The same for a value that the series' instrument does not take. */
-int wr_intake_refuse_typed(const struct weir_metric *metric, struct wr_value value, uint64_t count);
+int wr_intake_refuse_value(const struct weir_metric *metric, struct wr_value value, uint64_t count);
 
 /* ---- One value ------------------------------------------------------------------------------- */
 

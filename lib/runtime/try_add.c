@@ -5,7 +5,7 @@
 #include "producer/gate.h"
 #include "producer/producer.h"
 #include "producer/ring.h"
-#include "producer/typed.h"
+#include "producer/instrument.h"
 #include "runtime/intake.h"
 #include "runtime/runtime.h"
 
@@ -76,7 +76,7 @@ static int add_slow(struct weir_metric *metric, struct wr_value value)
     uint8_t instrument = atomic_load_explicit(&metric->instrument, memory_order_acquire);
     if (metric->stream->refusal)
         return wr_try_add_refuse(wr_intake_refusal_of(metric->stream->refusal));
-    if (!wr_typed_accepts(instrument, value))
+    if (!wr_instrument_accepts(instrument, value))
         return wr_try_add_refuse(WEIR_REFUSED_ARGUMENT);
     if (wr_producer_is_gone())
         return wr_try_add_refuse(WEIR_REFUSED_CLOSED);
@@ -86,7 +86,7 @@ static int add_slow(struct weir_metric *metric, struct wr_value value)
     enum verdict verdict = add(producer, metric, value);
     wr_fast_add_end(producer);
     if (verdict == ADDED && instrument == WEIR_GAUGE)
-        wr_typed_set_level(metric, wr_typed_double(value));
+        wr_instrument_set_level(metric, wr_value_double(value));
     if (verdict == ADDED)
         return 0;
     return wr_try_add_refuse(verdict == CLOSED ? WEIR_REFUSED_CLOSED : WEIR_REFUSED_BUSY);

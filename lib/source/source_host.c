@@ -12,7 +12,7 @@
 #include "handler/numbers.h"
 #include "handler/upstream.h"
 #include "os/clock.h"
-#include "producer/typed.h"
+#include "producer/instrument.h"
 #include "registry/family.h"
 #include "registry/labels.h"
 #include "registry/reuse.h"

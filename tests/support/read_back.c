@@ -324,12 +324,12 @@ static void check_level(const struct wr_parse_record *record, int sample)
 
 static void check_statsd(const struct wr_parse_record *record, int sample)
 {
-    bool is_typed = written->instrument == WEIR_COUNTER || written->instrument == WEIR_HISTOGRAM;
+    bool is_declared = written->instrument == WEIR_COUNTER || written->instrument == WEIR_HISTOGRAM;
     if (has_plain_path())
         check_name(record);
-    CHECK(record->instrument == (is_typed ? written->instrument : WEIR_GAUGE) && !record->has_time);
-    CHECK(record->sample_rate == 1 && !record->member && (is_typed ? !record->is_change : true));
-    if (is_typed)
+    CHECK(record->instrument == (is_declared ? written->instrument : WEIR_GAUGE) && !record->has_time);
+    CHECK(record->sample_rate == 1 && !record->member && (is_declared ? !record->is_change : true));
+    if (is_declared)
         CHECK(as_double(record->values) == find_expected(sample));
     else
         check_level(record, sample);

@@ -5,7 +5,7 @@
 
 #include "dispatch/summer.h"
 #include "os/clock.h"
-#include "producer/typed.h"
+#include "producer/instrument.h"
 #include "registry/family.h"
 #include "registry/series.h"
 #include "registry/stream.h"
@@ -87,8 +87,8 @@ Test(summer, a_gauge_has_its_level_in_whatever_order_its_changes_are_read)
     struct weir_metric *gauge = declare("g", WEIR_GAUGE);
     struct wr_summary summary;
     double after_first, after_second;
-    cr_assert(wr_typed_change_level(wr_typed_level(gauge), 1, &after_first));
-    cr_assert(wr_typed_change_level(wr_typed_level(gauge), -1, &after_second));
+    cr_assert(wr_instrument_change_level(wr_instrument_level(gauge), 1, &after_first));
+    cr_assert(wr_instrument_change_level(wr_instrument_level(gauge), -1, &after_second));
     cr_assert_eq(add(gauge, after_second), WR_SUMMED);
     cr_assert_eq(add(gauge, after_first), WR_SUMMED);
     cr_assert(end(&summary));
@@ -188,10 +188,10 @@ Test(summer, a_gauge_that_was_never_a_number_has_no_summary)
     struct weir_metric *gauge = declare("g", WEIR_GAUGE);
     struct wr_summary summary;
     cr_assert_eq(add(gauge, NAN), WR_SUMMED_NOT);
-    wr_typed_set_level(gauge, INFINITY);
+    wr_instrument_set_level(gauge, INFINITY);
     cr_assert_eq(add(gauge, INFINITY), WR_SUMMED_NOT);
     cr_assert_not(end(&summary));
-    wr_typed_set_level(gauge, 5);
+    wr_instrument_set_level(gauge, 5);
     cr_assert(end(&summary));
     cr_assert_eq(summary.last, 5);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "producer/gate.h"
-#include "producer/typed.h"
+#include "producer/instrument.h"
 #include "registry/family.h"
 #include "registry/metric_rules.h"
 #include "registry/prof_names.h"
@@ -84,7 +84,7 @@ Test(family, a_declared_name_has_its_instrument_for_present_and_future_label_set
     cr_assert_eq(before->view->instrument, WEIR_COUNTER);
     cr_assert_eq(after->view->instrument, WEIR_COUNTER);
     cr_assert_eq(after->instrument, WEIR_COUNTER);
-    cr_assert_eq(before->gate, &stream->group->typed_gate);
+    cr_assert_eq(before->gate, &stream->group->instrument_gate);
 }
 
 Test(family, the_same_name_in_another_group_means_something_else)
@@ -252,32 +252,32 @@ static struct wr_value number(double value)
 
 Test(family, counters_take_finite_increments_that_are_not_negative)
 {
-    cr_assert(wr_typed_accepts(WEIR_COUNTER, number(0)));
-    cr_assert(wr_typed_accepts(WEIR_COUNTER, number(1.5)));
-    cr_assert_not(wr_typed_accepts(WEIR_COUNTER, number(-1)));
-    cr_assert_not(wr_typed_accepts(WEIR_COUNTER, number(NAN)));
-    cr_assert_not(wr_typed_accepts(WEIR_COUNTER, number(INFINITY)));
-    cr_assert_not(wr_typed_accepts(WEIR_COUNTER, (struct wr_value){WEIR_KIND_INT, {.i64 = -1}}));
+    cr_assert(wr_instrument_accepts(WEIR_COUNTER, number(0)));
+    cr_assert(wr_instrument_accepts(WEIR_COUNTER, number(1.5)));
+    cr_assert_not(wr_instrument_accepts(WEIR_COUNTER, number(-1)));
+    cr_assert_not(wr_instrument_accepts(WEIR_COUNTER, number(NAN)));
+    cr_assert_not(wr_instrument_accepts(WEIR_COUNTER, number(INFINITY)));
+    cr_assert_not(wr_instrument_accepts(WEIR_COUNTER, (struct wr_value){WEIR_KIND_INT, {.i64 = -1}}));
 }
 
 Test(family, histograms_take_finite_values_and_gauges_any)
 {
-    cr_assert(wr_typed_accepts(WEIR_HISTOGRAM, number(-1)));
-    cr_assert_not(wr_typed_accepts(WEIR_HISTOGRAM, number(NAN)));
-    cr_assert_not(wr_typed_accepts(WEIR_HISTOGRAM, number(-INFINITY)));
-    cr_assert(wr_typed_accepts(WEIR_GAUGE, number(NAN)));
+    cr_assert(wr_instrument_accepts(WEIR_HISTOGRAM, number(-1)));
+    cr_assert_not(wr_instrument_accepts(WEIR_HISTOGRAM, number(NAN)));
+    cr_assert_not(wr_instrument_accepts(WEIR_HISTOGRAM, number(-INFINITY)));
+    cr_assert(wr_instrument_accepts(WEIR_GAUGE, number(NAN)));
 }
 
 Test(family, the_level_of_a_gauge_survives_a_change_of_its_description)
 {
     double level = 0;
     declare("x", WEIR_GAUGE);
-    cr_assert_not(wr_typed_read_level(get("x"), &level), "it was not set");
-    wr_typed_set_level(get("x"), 5);
-    cr_assert(wr_typed_change_level(wr_typed_level(get("x")), -2, &level));
+    cr_assert_not(wr_instrument_read_level(get("x"), &level), "it was not set");
+    wr_instrument_set_level(get("x"), 5);
+    cr_assert(wr_instrument_change_level(wr_instrument_level(get("x")), -2, &level));
     cr_assert_eq(level, 3);
     wr_family_describe(&registry, stream, "x", "rows", NULL, &error);
-    cr_assert(wr_typed_read_level(get("x"), &level));
+    cr_assert(wr_instrument_read_level(get("x"), &level));
     cr_assert_eq(level, 3);
 }
 
@@ -285,49 +285,49 @@ Test(family, a_level_that_was_not_set_changes_from_0_and_none_becomes_infinite)
 {
     double level;
     declare("x", WEIR_GAUGE);
-    cr_assert(wr_typed_change_level(wr_typed_level(get("x")), DBL_MAX, &level));
+    cr_assert(wr_instrument_change_level(wr_instrument_level(get("x")), DBL_MAX, &level));
     cr_assert_eq(level, DBL_MAX);
-    cr_assert_not(wr_typed_change_level(wr_typed_level(get("x")), DBL_MAX, &level));
-    cr_assert_not(wr_typed_change_level(wr_typed_level(get("x")), -INFINITY, &level));
-    cr_assert_not(wr_typed_change_level(wr_typed_level(get("x")), NAN, &level));
-    cr_assert(wr_typed_read_level(get("x"), &level));
+    cr_assert_not(wr_instrument_change_level(wr_instrument_level(get("x")), DBL_MAX, &level));
+    cr_assert_not(wr_instrument_change_level(wr_instrument_level(get("x")), -INFINITY, &level));
+    cr_assert_not(wr_instrument_change_level(wr_instrument_level(get("x")), NAN, &level));
+    cr_assert(wr_instrument_read_level(get("x"), &level));
     cr_assert_eq(level, DBL_MAX);
 }
 
-static void expect_gates(enum wr_gate plain, enum wr_gate typed, enum wr_gate histogram)
+static void expect_gates(enum wr_gate plain, enum wr_gate checked, enum wr_gate histogram)
 {
     cr_assert_eq(stream->group->gate, plain);
-    cr_assert_eq(stream->group->typed_gate, typed);
+    cr_assert_eq(stream->group->instrument_gate, checked);
     cr_assert_eq(stream->group->histogram_gate, histogram);
 }
 
 Test(family, histograms_have_a_gate_of_their_own_since_percentiles_may_be_wanted_of_them)
 {
     wr_gate_set(stream->group, WR_GATE_OPEN_UNTIMED);
-    expect_gates(WR_GATE_OPEN_UNTIMED, WR_GATE_TYPED_UNTIMED, WR_GATE_TYPED_UNTIMED);
+    expect_gates(WR_GATE_OPEN_UNTIMED, WR_GATE_CHECKED_UNTIMED, WR_GATE_CHECKED_UNTIMED);
     wr_gate_set(stream->group, WR_GATE_OPEN_RANKED);
-    expect_gates(WR_GATE_OPEN_UNTIMED, WR_GATE_TYPED_UNTIMED, WR_GATE_TYPED_RANKED);
+    expect_gates(WR_GATE_OPEN_UNTIMED, WR_GATE_CHECKED_UNTIMED, WR_GATE_CHECKED_RANKED);
     wr_gate_set(stream->group, WR_GATE_OPEN);
-    expect_gates(WR_GATE_OPEN, WR_GATE_TYPED, WR_GATE_TYPED);
+    expect_gates(WR_GATE_OPEN, WR_GATE_CHECKED, WR_GATE_CHECKED);
     declare("c", WEIR_COUNTER);
     declare("g", WEIR_GAUGE);
     declare("h", WEIR_HISTOGRAM);
-    cr_assert_eq(get("c")->gate, &stream->group->typed_gate);
-    cr_assert_eq(get("g")->gate, &stream->group->typed_gate);
+    cr_assert_eq(get("c")->gate, &stream->group->instrument_gate);
+    cr_assert_eq(get("g")->gate, &stream->group->instrument_gate);
     cr_assert_eq(get("h")->gate, &stream->group->histogram_gate);
     cr_assert_eq(get("v")->gate, &stream->group->gate);
     wr_registry_after_fork(&registry);
     expect_gates(WR_GATE_COLD, WR_GATE_COLD, WR_GATE_COLD);
 }
 
-Test(family, the_gate_of_typed_series_follows_that_of_the_group)
+Test(family, the_gate_of_series_with_an_instrument_follows_that_of_the_group)
 {
     wr_gate_set(stream->group, WR_GATE_OPEN);
-    cr_assert_eq(stream->group->typed_gate, WR_GATE_TYPED);
+    cr_assert_eq(stream->group->instrument_gate, WR_GATE_CHECKED);
     wr_gate_set(stream->group, WR_GATE_WAIT);
-    cr_assert_eq(stream->group->typed_gate, WR_GATE_WAIT);
+    cr_assert_eq(stream->group->instrument_gate, WR_GATE_WAIT);
     wr_registry_after_fork(&registry);
-    cr_assert_eq(stream->group->typed_gate, WR_GATE_COLD);
+    cr_assert_eq(stream->group->instrument_gate, WR_GATE_COLD);
 }
 
 /* ---- Rules of a configuration ---------------------------------------------------------------- */

@@ -1,6 +1,6 @@
-/* typed: values of series with an instrument: which ones are allowed, and the level of a gauge. */
-#ifndef WR_TYPED_H
-#define WR_TYPED_H
+/* instrument: values of series with an instrument: which ones are allowed, and the level of a gauge. */
+#ifndef WR_INSTRUMENT_H
+#define WR_INSTRUMENT_H
 
 #include <float.h>
 #include <math.h>
@@ -20,16 +20,16 @@ struct wr_value {
     } is;
 };
 
-static inline double wr_typed_double(struct wr_value value)
+static inline double wr_value_double(struct wr_value value)
 {
     return value.kind == WEIR_KIND_INT ? (double)value.is.i64 : value.is.f64;
 }
 
 /* Whether the instrument takes the value: a counter finite increments of at least 0, a histogram finite values,
  * a gauge any. */
-static inline bool wr_typed_accepts(uint8_t instrument, struct wr_value value)
+static inline bool wr_instrument_accepts(uint8_t instrument, struct wr_value value)
 {
-    double number = wr_typed_double(value);
+    double number = wr_value_double(value);
     switch (instrument) {
     case WEIR_COUNTER: return number >= 0 && number <= DBL_MAX; /* neither is true of NaN */
     case WEIR_HISTOGRAM: return isfinite(number);
@@ -38,7 +38,7 @@ static inline bool wr_typed_accepts(uint8_t instrument, struct wr_value value)
 }
 
 /* The level of a gauge; NULL: the series is no gauge. */
-static inline _Atomic uint64_t *wr_typed_level(const struct weir_metric *metric)
+static inline _Atomic uint64_t *wr_instrument_level(const struct weir_metric *metric)
 {
     const weir_series *view = atomic_load_explicit(&metric->view, memory_order_acquire);
     return ((const struct wr_view *)view)->level;
@@ -46,9 +46,9 @@ static inline _Atomic uint64_t *wr_typed_level(const struct weir_metric *metric)
 
 /* Sets *level if that of the gauge is a finite number. Returns false if it is not, was never set, or the series
  * is no gauge. */
-static inline bool wr_typed_read_level(const struct weir_metric *metric, double *level)
+static inline bool wr_instrument_read_level(const struct weir_metric *metric, double *level)
 {
-    const _Atomic uint64_t *stored = wr_typed_level(metric);
+    const _Atomic uint64_t *stored = wr_instrument_level(metric);
     double read;
     if (!stored)
         return false;
@@ -61,9 +61,9 @@ static inline bool wr_typed_read_level(const struct weir_metric *metric, double 
 }
 
 /* Records the level of a gauge, for later changes of it. */
-static inline void wr_typed_set_level(const struct weir_metric *metric, double level)
+static inline void wr_instrument_set_level(const struct weir_metric *metric, double level)
 {
-    _Atomic uint64_t *stored = wr_typed_level(metric);
+    _Atomic uint64_t *stored = wr_instrument_level(metric);
     uint64_t bits;
     memcpy(&bits, &level, sizeof bits);
     if (stored)
@@ -71,12 +71,12 @@ static inline void wr_typed_set_level(const struct weir_metric *metric, double l
 }
 
 /* Why a change is refused. */
-#define WR_TYPED_NOT_FINITE "the level of the gauge would not be a finite number"
+#define WR_INSTRUMENT_NOT_FINITE "the level of the gauge would not be a finite number"
 
 /* Moves the level of a gauge, from 0 if it was never set. *level: where it is then. Returns false if it would
  * not be finite there: then it stays. Concurrent changes all count; relaxed, since the level is the only thing
  * that they share. */
-static inline bool wr_typed_change_level(_Atomic uint64_t *stored, double change, double *level)
+static inline bool wr_instrument_change_level(_Atomic uint64_t *stored, double change, double *level)
 {
     uint64_t before = atomic_load_explicit(stored, memory_order_relaxed), after;
     do {
