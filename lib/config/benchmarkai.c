@@ -9,7 +9,7 @@
 #include "text/error.h"
 #include "text/escape.h"
 #include "text/number.h"
-#include "config/parse.h"
+#include "config/config_read.h"
 #include "text/units.h"
 #include "text/utf8.h"
 
@@ -164,7 +164,7 @@ struct wr_config *wr_benchmarkai_config(struct wr_error *error)
     if (put_mode(&text, mode, error)) {
         const char *whole = wr_buffer_text(&text);
         if (whole)
-            config = wr_parse_text("BENCHMARK_AI", whole, text.length, NULL, error);
+            config = wr_config_read_text("BENCHMARK_AI", whole, text.length, NULL, error);
         else
             wr_error_no_memory(error, NULL);
     }

@@ -158,7 +158,7 @@ bool wr_config_is_own_group(const char *group);
 /* The one that was read from the document: itself, unless it is edited. */
 struct wr_config *wr_config_origin(struct wr_config *config);
 
-/* ---- Making one (parse, config_edit) --------------------------------------------------------- */
+/* ---- Making one (config_read, config_edit) --------------------------------------------------- */
 
 /* One with default settings. Returns one reference. NULL: error is set. */
 struct wr_config *wr_config_make(const struct wr_environment *environment, struct wr_error *error);

@@ -106,7 +106,7 @@ static bool add_handler(struct wr_config *config, const struct wr_config_call *c
     if (!needs_handler(config, call))
         return true;
     const char *options = call->options ? call->options : "{}";
-    struct wr_document *document = wr_document_parse("options", options, strlen(options), error);
+    struct wr_document *document = wr_document_read_text("options", options, strlen(options), error);
     struct wr_environment *environment = wr_environment_take();
     bool exists = false, done = document && wr_node_check_type(document->root, WR_NODE_OBJECT, error);
     if (done && !environment)

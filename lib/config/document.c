@@ -17,8 +17,8 @@
 
 /* ---- Parsing --------------------------------------------------------------------------------- */
 
-static void set_parse_error(const struct wr_json *json, const char *name, const char *text, size_t length,
-                            struct wr_error *error)
+static void set_json_error(const struct wr_json *json, const char *name, const char *text, size_t length,
+                           struct wr_error *error)
 {
     unsigned line, column;
     if (!json->problem) {
@@ -83,14 +83,15 @@ static struct wr_document *make_document(const char *name, const char *text, siz
     return document;
 }
 
-struct wr_document *wr_document_parse(const char *name, const char *text, size_t length, struct wr_error *error)
+struct wr_document *wr_document_read_text(const char *name, const char *text, size_t length,
+                                          struct wr_error *error)
 {
     struct wr_json json = {0};
     struct wr_document *document = NULL;
     if (wr_json_parse(&json, text, length))
         document = make_document(name, text, length, &json);
     if (!document)
-        set_parse_error(&json, name, text, length, error);
+        set_json_error(&json, name, text, length, error);
     wr_json_fini(&json);
     return document;
 }
@@ -163,10 +164,10 @@ char *wr_document_load(const char *path, size_t *length, struct wr_error *error)
     return text;
 }
 
-struct wr_document *wr_document_parse_file(const char *path, const char *text, size_t length,
-                                           struct wr_error *error)
+struct wr_document *wr_document_read_loaded(const char *path, const char *text, size_t length,
+                                            struct wr_error *error)
 {
-    struct wr_document *document = wr_document_parse(path, text, length, error);
+    struct wr_document *document = wr_document_read_text(path, text, length, error);
     if (document)
         document->path = document->name;
     return document;
@@ -176,7 +177,7 @@ struct wr_document *wr_document_read(const char *path, struct wr_error *error)
 {
     size_t length;
     char *text = wr_document_load(path, &length, error);
-    struct wr_document *document = text ? wr_document_parse_file(path, text, length, error) : NULL;
+    struct wr_document *document = text ? wr_document_read_loaded(path, text, length, error) : NULL;
     free(text);
     return document;
 }

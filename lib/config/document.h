@@ -1,4 +1,4 @@
-/* document: a parsed configuration text: a tree of values with their places in the text. */
+/* document: a configuration text that was read: a tree of values with their places in the text. */
 #ifndef WR_DOCUMENT_H
 #define WR_DOCUMENT_H
 
@@ -38,17 +38,17 @@ struct wr_document {
     _Atomic bool logged; /* warnings about it were logged */
 };
 
-/* Parses a text. `name` precedes line and column in errors. Returns one reference. NULL: error is set. */
-struct wr_document *wr_document_parse(const char *name, const char *text, size_t length,
-                                      struct wr_error *error);
+/* Reads a text. `name` precedes line and column in errors. Returns one reference. NULL: error is set. */
+struct wr_document *wr_document_read_text(const char *name, const char *text, size_t length,
+                                          struct wr_error *error);
 
-/* Reads and parses a file: a regular one that nobody else may write or replace, see file_perms. */
+/* Reads a file: a regular one that nobody else may write or replace, see file_perms. */
 struct wr_document *wr_document_read(const char *path, struct wr_error *error);
 
 /* The same in two steps: the text of such a file, which the caller frees; then its document. */
 char *wr_document_load(const char *path, size_t *length, struct wr_error *error);
-struct wr_document *wr_document_parse_file(const char *path, const char *text, size_t length,
-                                           struct wr_error *error);
+struct wr_document *wr_document_read_loaded(const char *path, const char *text, size_t length,
+                                            struct wr_error *error);
 
 void wr_document_hold(struct wr_document *document);
 void wr_document_drop(struct wr_document *document);

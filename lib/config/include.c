@@ -80,7 +80,7 @@ static bool check_limits(const struct reader *reader, const struct wr_node *item
 }
 
 /* NULL: error is set. */
-static struct wr_document *parse_file(struct reader *reader, const struct wr_node *item, const char *path)
+static struct wr_document *open_document(struct reader *reader, const struct wr_node *item, const char *path)
 {
     size_t length;
     struct wr_error problem = {0};
@@ -89,7 +89,7 @@ static struct wr_document *parse_file(struct reader *reader, const struct wr_nod
         wr_node_error(item, reader->error, "%s", problem.text);
         return NULL;
     }
-    struct wr_document *document = wr_document_parse_file(path, text, length, reader->error);
+    struct wr_document *document = wr_document_read_loaded(path, text, length, reader->error);
     free(text);
     return document;
 }
@@ -114,7 +114,7 @@ static bool read_new_file(struct reader *reader, const struct wr_node *item, con
         return false;
     if (!watch(reader, path)) /* also if it cannot be read: that may be mended */
         return fail_memory(reader);
-    struct wr_document *document = parse_file(reader, item, path);
+    struct wr_document *document = open_document(reader, item, path);
     if (!document)
         return false;
     bool done = count_text(reader, document, item);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/parse.h"
+#include "config/config_read.h"
 #include "config/sections.h"
 #include "text/array.h"
 #include "text/buffer.h"
@@ -58,8 +58,8 @@ struct wr_config *wr_tee_read(struct wr_error *error)
         return NULL;
     }
     struct wr_config *tee = text[strspn(text, " \t\r\n")] == '{'
-                                ? wr_parse_text("WEIR_TEE", text, strlen(text), NULL, error)
-                                : wr_parse_file(text, NULL, error);
+                                ? wr_config_read_text("WEIR_TEE", text, strlen(text), NULL, error)
+                                : wr_config_read_file(text, NULL, error);
     if (!tee || check_tee(tee, error))
         return tee;
     wr_config_drop(tee);

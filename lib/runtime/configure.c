@@ -7,7 +7,7 @@
 
 #include "config/benchmarkai.h"
 #include "config/config_edit.h"
-#include "config/parse.h"
+#include "config/config_read.h"
 #include "config/tee.h"
 #include "engine/commit.h"
 #include "engine/plan.h"
@@ -48,7 +48,7 @@ static struct wr_config *reread(struct wr_config *in_force, const struct request
         return hold(in_force);
     struct wr_environment *environment = request->in_background ? in_force->environment : NULL;
     wr_config_drop(*request->tried);
-    struct wr_config *base = wr_parse_again(in_force, environment, request->tried, error);
+    struct wr_config *base = wr_config_read_again(in_force, environment, request->tried, error);
     if (!base)
         return NULL;
     *request->tried = hold(base);
@@ -218,8 +218,8 @@ static void expect_journal(struct wr_runtime *runtime, const struct wr_config *c
 static void configure_from_environment(struct wr_runtime *runtime)
 {
     struct wr_error error = {0};
-    bool has_variable = wr_parse_has_variable();
-    struct wr_config *config = has_variable ? wr_parse_variable(&error) : wr_benchmarkai_config(&error);
+    bool has_variable = wr_config_has_variable();
+    struct wr_config *config = has_variable ? wr_config_read_variable(&error) : wr_benchmarkai_config(&error);
     expect_journal(runtime, config);
     if (!config && !error.code)
         return;
@@ -243,8 +243,8 @@ static void configure_child(struct wr_runtime *runtime, const struct wr_engine *
     struct wr_config *config = wr_tee_without(atomic_load(&parent->config));
     expect_journal(runtime, config);
     const struct request request = {.kind = REPLACE, .config = config};
-    if (!wr_parse_labels_again(config, &error) ||
-        (runtime->tee && !wr_parse_labels_again(runtime->tee, &error)) ||
+    if (!wr_config_read_labels_again(config, &error) ||
+        (runtime->tee && !wr_config_read_labels_again(runtime->tee, &error)) ||
         apply(runtime, &request, false, true, &error) != 0)
         wr_log_write(&runtime->log, WEIR_LOG_ERROR, "the forked process %ld cannot be configured: %s",
                      (long)getpid(), error.text);
@@ -360,9 +360,9 @@ static bool find_config(struct call *call)
 {
     struct request *request = &call->request;
     if (call->path)
-        request->config = wr_parse_file(call->path, NULL, call->error);
+        request->config = wr_config_read_file(call->path, NULL, call->error);
     else if (call->text)
-        request->config = wr_parse_text("configuration", call->text, call->length, NULL, call->error);
+        request->config = wr_config_read_text("configuration", call->text, call->length, NULL, call->error);
     return request->kind != REPLACE || request->config;
 }
 

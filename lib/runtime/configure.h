@@ -1,8 +1,8 @@
 /* configure: applies configurations: the first one, those of the program's calls, and reloads.
  *
- * Each goes one way: text -> document (document) -> config (parse) -> config (config_edit) -> plan (plan) ->
- * in force (commit). No lock is held while plugins are loaded: if another thread commits meanwhile, the steps
- * from config_edit on are repeated on top of its configuration. */
+ * Each goes one way: text -> document (document) -> config (config_read) -> config (config_edit) -> plan (plan)
+ * -> in force (commit). No lock is held while plugins are loaded: if another thread commits meanwhile, the
+ * steps from config_edit on are repeated on top of its configuration. */
 #ifndef WR_CONFIGURE_H
 #define WR_CONFIGURE_H
 

@@ -1,4 +1,4 @@
-/* spool_reader: parses a file of a spool, which is in memory as a whole.
+/* spool_reader: reads a file of a spool, which is in memory as a whole.
  *
  * The file may be damaged in any way: the reader finds the undamaged parts, and how many samples are missing
  * between them. A last block whose end is missing is no damage: its process died while it wrote the block.

@@ -3,7 +3,7 @@
  * its time and memory. */
 
 #include "config/config.h"
-#include "config/parse.h"
+#include "config/config_read.h"
 #include "engine/commit.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
@@ -17,7 +17,7 @@ static struct wr_environment environment = {.references = 1, .entries = entries,
 static struct wr_config *parse(const uint8_t *data, size_t size)
 {
     struct wr_error error = {0};
-    struct wr_config *config = wr_parse_text("TEXT", (const char *)data, size, &environment, &error);
+    struct wr_config *config = wr_config_read_text("TEXT", (const char *)data, size, &environment, &error);
     FUZZ_CHECK((config != NULL) == (error.code == 0));
     if (!config) /* in the text, or in a file that it includes */
         FUZZ_CHECK((strncmp(error.text, "TEXT:", 5) == 0 || error.text[0] == '/') &&

@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *text = calloc(1, size + 1); /* NUL-terminated: json-c needs that after a number at the end */
     FUZZ_CHECK(text);
     memcpy(text, data, size);
-    struct wr_document *document = wr_document_parse("TEXT", text, size, &error);
+    struct wr_document *document = wr_document_read_text("TEXT", text, size, &error);
     FUZZ_CHECK((document != NULL) == (error.code == 0));
     if (document) {
         blank_comments(text);

@@ -18,7 +18,7 @@
 #include "journal/journal.h"
 #include "journal/journal_reader.h"
 #include "lane/lane_internal.h"
-#include "config/parse.h"
+#include "config/config_read.h"
 #include "engine/recovery.h"
 #include "dispatch/router.h"
 #include "registry/series.h"
@@ -220,7 +220,7 @@ static void set_up(void)
     atomic_store(&registry.max, MANY_SERIES); /* names from the fuzzer are never freed */
     wr_dispatcher_init(&dispatcher, &registry, &worker_env);
     dispatcher.running = true; /* so that no thread is started */
-    config = wr_parse_text("text", text, sizeof text - 1, NULL, &error);
+    config = wr_config_read_text("text", text, sizeof text - 1, NULL, &error);
     FUZZ_CHECK(config);
     make_journal();
 }

@@ -8,7 +8,7 @@
 #include "os/clock.h"
 #include "journal/journal.h"
 #include "ledger.h"
-#include "config/parse.h"
+#include "config/config_read.h"
 #include "producer/ring.h"
 #include "registry/series.h"
 #include "registry/stream.h"
@@ -100,7 +100,7 @@ struct wr_router *fixture_router(struct dispatch_fixture *fixture, const char *g
     char text[1000];
     int length = snprintf(text, sizeof text, "{\"groups\": %s}", groups);
     cr_assert_lt(length, (int)sizeof text);
-    struct wr_config *config = wr_parse_text("test", text, (size_t)length, NULL, &fixture->error);
+    struct wr_config *config = wr_config_read_text("test", text, (size_t)length, NULL, &fixture->error);
     cr_assert(config, "%s", fixture->error.text);
     struct wr_router *router =
         wr_router_new(config, &fixture->dispatcher.drain.pool, false, find_lane, fixture, NULL);

@@ -429,7 +429,7 @@ static int report(const struct request *request)
 }
 
 /* Returns COMMAND_CONTINUE or the exit code. */
-static int parse(const struct command *command, struct request *request, int argc, char **argv)
+static int read_arguments(const struct command *command, struct request *request, int argc, char **argv)
 {
     static const struct option options[] = {
         {"group", required_argument, NULL, 'g'}, {"name", required_argument, NULL, 'n'},
@@ -458,7 +458,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {.timeout_ns = 10 * WR_NS_PER_S};
     struct wr_error error;
-    int result = parse(command, &request, argc, argv);
+    int result = read_arguments(command, &request, argc, argv);
     if (result != COMMAND_CONTINUE)
         return result;
     if (request.group && request.open)

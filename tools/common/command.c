@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "config/parse.h"
+#include "config/config_read.h"
 #include "handler/plugin.h"
 #include "text/buffer.h"
 #include "text/error.h"
@@ -163,9 +163,9 @@ int command_read_name(const struct command *command, int argc, char **argv, int 
 struct wr_config *command_read_config(const char *file, struct wr_problems *problems, struct wr_error *error)
 {
     if (file && *file)
-        return wr_parse_all(file, problems, error);
-    if (!file && wr_parse_has_variable())
-        return wr_parse_all(NULL, problems, error);
+        return wr_config_read_all(file, problems, error);
+    if (!file && wr_config_has_variable())
+        return wr_config_read_all(NULL, problems, error);
     wr_error_set(error, WEIR_ERR_CONFIG, "no configuration: no file is given, and WEIR_CONFIG is not set");
     return NULL;
 }

@@ -49,8 +49,8 @@ int command_read_listing(const struct command *command, int argc, char **argv, i
 /* Parses --help and at most `max_names` names. *name is NULL if there is none. */
 int command_read_name(const struct command *command, int argc, char **argv, int max_names, const char **name);
 
-/* Reads the configuration `file`, or that of WEIR_CONFIG if file is NULL. problems: as for wr_parse_all; NULL:
- * the first error ends it. Returns NULL with *error set, unless that is in the problems. */
+/* Reads the configuration `file`, or that of WEIR_CONFIG if file is NULL. problems: as for wr_config_read_all;
+ * NULL: the first error ends it. Returns NULL with *error set, unless that is in the problems. */
 struct wr_config *command_read_config(const char *file, struct wr_problems *problems, struct wr_error *error);
 
 /* The handler types of WEIR_PLUGIN_PATH and of the plugin folder, as a program finds them. Never freed. */

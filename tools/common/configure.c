@@ -7,7 +7,7 @@
 
 #include "command.h"
 #include "config/benchmarkai.h"
-#include "config/parse.h"
+#include "config/config_read.h"
 #include "runtime/configure.h"
 #include "runtime/runtime.h"
 #include "text/buffer.h"
@@ -15,7 +15,7 @@
 
 static bool has_own_variable(void)
 {
-    return wr_parse_has_variable() || wr_benchmarkai_is_set();
+    return wr_config_has_variable() || wr_benchmarkai_is_set();
 }
 
 /* A tee alone is a configuration, too. If a variable is invalid, the library has logged the error. */
@@ -49,7 +49,7 @@ bool configure_from(const char *file)
     if (!file) {
         bool is_done = is_environment_applied();
         if (!is_done)
-            command_fail("%s is invalid: no value was added", wr_parse_has_variable()   ? "WEIR_CONFIG"
+            command_fail("%s is invalid: no value was added", wr_config_has_variable()  ? "WEIR_CONFIG"
                                                               : wr_benchmarkai_is_set() ? "BENCHMARK_AI"
                                                                                         : "WEIR_TEE");
         return is_done;

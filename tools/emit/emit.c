@@ -13,7 +13,7 @@
 #include "common/configure.h"
 #include "common/delivery.h"
 #include "config/benchmarkai.h"
-#include "config/parse.h"
+#include "config/config_read.h"
 #include "config/tee.h"
 #include "input.h"
 #include "parse/parser.h"
@@ -110,7 +110,8 @@ static int add_values(const struct command *command, struct request *request, ch
     return error;
 }
 
-static int parse(const struct command *command, struct request *request, int argc, char **argv, bool *done)
+static int read_arguments(const struct command *command, struct request *request, int argc, char **argv,
+                          bool *done)
 {
     static const struct option options[] = {
         {"config", required_argument, NULL, 'c'},
@@ -175,7 +176,7 @@ static int check(const struct command *command, const struct request *request)
         return command_refuse(command, "%s", error.text);
     if (!request->value_count && !request->reads_input)
         return command_refuse(command, NO_VALUE);
-    if (!request->config && !wr_parse_has_variable() && !wr_benchmarkai_is_set() && !wr_tee_has_variable())
+    if (!request->config && !wr_config_has_variable() && !wr_benchmarkai_is_set() && !wr_tee_has_variable())
         return command_refuse(command, "no configuration: -c FILE is missing, and none of WEIR_CONFIG, "
                                        "BENCHMARK_AI and WEIR_TEE is set");
     return check_patterns(command, request);
@@ -251,7 +252,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     static struct request request = {.timeout_ns = INT64_C(5000000000)};
     bool done = false;
-    int error = parse(command, &request, argc, argv, &done);
+    int error = read_arguments(command, &request, argc, argv, &done);
     if (!error && !done)
         error = check(command, &request);
     if (error || done)

@@ -7,7 +7,7 @@
 #include "common/command.h"
 #include "common/configure.h"
 #include "common/service.h"
-#include "config/parse.h"
+#include "config/config_read.h"
 #include "text/buffer.h"
 
 #define DEFAULT_CONFIG "/etc/weir/relay.json"
@@ -24,8 +24,8 @@ struct request {
 
 /* ---- Arguments ------------------------------------------------------------------------------- */
 
-static int parse(const struct command *command, struct service *service, struct request *request, int argc,
-                 char **argv)
+static int read_arguments(const struct command *command, struct service *service, struct request *request,
+                          int argc, char **argv)
 {
     static const struct option options[] = {{"config", required_argument, NULL, 'c'},
                                             {"every", required_argument, NULL, OPTION_EVERY},
@@ -100,10 +100,10 @@ static int run(const struct command *command, int argc, char **argv)
 {
     static struct service service;
     struct request request = {.address = STATSD_ADDRESS};
-    int result = parse(command, &service, &request, argc, argv);
+    int result = read_arguments(command, &service, &request, argc, argv);
     if (result != COMMAND_CONTINUE)
         return result;
-    const char *file = request.config ? request.config : wr_parse_has_variable() ? NULL : DEFAULT_CONFIG;
+    const char *file = request.config ? request.config : wr_config_has_variable() ? NULL : DEFAULT_CONFIG;
     const char *name = request.is_statsd ? "--statsd" : file ? file : "WEIR_CONFIG";
     if (!service_open(&service) || !configure(&request, file) || !service_start(name))
         return EXIT_FAILURE;

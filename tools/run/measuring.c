@@ -10,7 +10,7 @@
 
 #include "common/command.h"
 #include "common/json.h"
-#include "config/parse.h"
+#include "config/config_read.h"
 #include "config/tee.h"
 #include "engine/engine.h"
 #include "mlbench_run.h"
@@ -65,7 +65,7 @@ static struct wr_config *make_sources(const struct measuring *measuring, struct 
     const char *text = json_object_to_json_string_ext(root, JSON_C_TO_STRING_PLAIN);
     if (!text)
         command_out_of_memory();
-    struct wr_config *config = wr_parse_text("weir run", text, strlen(text), NULL, error);
+    struct wr_config *config = wr_config_read_text("weir run", text, strlen(text), NULL, error);
     json_object_put(root);
     return config;
 }
@@ -150,8 +150,8 @@ static bool change_environment(const struct measuring *measuring)
 
 static struct wr_config *read_config(const struct measuring *measuring, struct wr_error *error)
 {
-    return measuring->config ? wr_parse_file(measuring->config, NULL, error)
-                             : wr_parse_text("weir run", "{}", 2, NULL, error);
+    return measuring->config ? wr_config_read_file(measuring->config, NULL, error)
+                             : wr_config_read_text("weir run", "{}", 2, NULL, error);
 }
 
 /* A command may be over before a thread has opened the pipe: its values would be lost. */

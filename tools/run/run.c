@@ -133,7 +133,7 @@ static int set_report(const struct command *command, struct request *request, co
 }
 
 /* The first word that is no option is the command; what follows belongs to it. */
-static int parse(const struct command *command, struct request *request, int argc, char **argv)
+static int read_arguments(const struct command *command, struct request *request, int argc, char **argv)
 {
     static const struct option options[] = {{"config", required_argument, NULL, 'c'},
                                             {"every", required_argument, NULL, OPTION_EVERY},
@@ -378,7 +378,7 @@ static void set_end_state(struct run *run)
 static int run_command(const struct command *command, int argc, char **argv)
 {
     static struct run run;
-    int result = parse(command, &run.request, argc, argv);
+    int result = read_arguments(command, &run.request, argc, argv);
     if (result != COMMAND_CONTINUE)
         return result;
     result = begin(&run);

@@ -75,8 +75,8 @@ static bool take_option(struct request *request, int option)
     return true;
 }
 
-static int parse(const struct command *command, struct request *request, struct service *service, int argc,
-                 char **argv)
+static int read_arguments(const struct command *command, struct request *request, struct service *service,
+                          int argc, char **argv)
 {
     static const struct option options[] = {{"config", required_argument, NULL, 'c'},
                                             {"listen", required_argument, NULL, OPTION_LISTEN},
@@ -183,7 +183,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     static struct request request;
     static struct service service = {.tend = greet, .ctx = &request};
-    int result = parse(command, &request, &service, argc, argv);
+    int result = read_arguments(command, &request, &service, argc, argv);
     if (result != COMMAND_CONTINUE)
         return result;
     request.access = serve_config_access(request.config.state);

@@ -193,7 +193,7 @@ static struct report_document_node *append(struct report_documents *documents, c
     return node;
 }
 
-static struct json_object *parse(const char *path, const char *bytes, size_t length)
+static struct json_object *read_json(const char *path, const char *bytes, size_t length)
 {
     enum { BYTES_MOST = 1 << 30 };
     if (length > BYTES_MOST) {
@@ -232,7 +232,7 @@ bool report_document_read(struct report_documents *documents, const char *path, 
                           size_t length)
 {
     size_t before = documents->count;
-    struct json_object *root = parse(path, bytes, length);
+    struct json_object *root = read_json(path, bytes, length);
     bool is_read = root && read_nodes(documents, path, root);
     json_object_put(root);
     if (!is_read)

@@ -57,7 +57,7 @@ static int check(const struct command *command, const struct request *request)
 }
 
 /* Returns COMMAND_CONTINUE, or the exit code. */
-static int parse(const struct command *command, struct request *request, int argc, char **argv)
+static int read_arguments(const struct command *command, struct request *request, int argc, char **argv)
 {
     static const struct option options[] = {
         {"by", required_argument, NULL, OPTION_BY}, {"compare", no_argument, NULL, OPTION_COMPARE},
@@ -199,7 +199,7 @@ static int merge(const struct request *request)
 static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {0};
-    int result = parse(command, &request, argc, argv);
+    int result = read_arguments(command, &request, argc, argv);
     if (result != COMMAND_CONTINUE)
         return result;
     return request.merges ? merge(&request) : request.compares ? compare(&request) : summarise(&request);

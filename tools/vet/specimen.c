@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "config/parse.h"
+#include "config/config_read.h"
 #include "runtime/runtime.h"
 #include "subject.h"
 #include "text/error.h"
@@ -334,9 +334,10 @@ static struct wr_source *prepare(struct vet_specimen *specimen, struct wr_error 
     static struct wr_runtime runtime; /* none of it is in use but its log, which is silent, and a lock */
     const struct vet_subject *subject = specimen->subject;
     struct wr_type *type = vet_subject_type(subject);
-    struct wr_config *config = wr_parse_text("--options", "{}", 2, NULL, error);
+    struct wr_config *config = wr_config_read_text("--options", "{}", 2, NULL, error);
     const char *text = subject->options ? subject->options : "{}";
-    struct wr_document *document = config ? wr_document_parse("--options", text, strlen(text), error) : NULL;
+    struct wr_document *document =
+        config ? wr_document_read_text("--options", text, strlen(text), error) : NULL;
     struct wr_source *source = NULL;
     if (document) {
         const struct wr_config_handler given = {

@@ -8,7 +8,7 @@
 #include "text/error.h"
 #include "text/escape.h"
 #include "os/log.h"
-#include "config/parse.h"
+#include "config/config_read.h"
 
 struct wr_plugins *vet_subject_plugins(void)
 {
@@ -33,9 +33,9 @@ struct wr_type *vet_subject_type(const struct vet_subject *subject)
     return type;
 }
 
-static struct wr_document *parse_options(const char *options, struct wr_error *error)
+static struct wr_document *read_options(const char *options, struct wr_error *error)
 {
-    struct wr_document *document = wr_document_parse("--options", options, strlen(options), error);
+    struct wr_document *document = wr_document_read_text("--options", options, strlen(options), error);
     if (document && wr_node_check_type(document->root, WR_NODE_OBJECT, error))
         return document;
     wr_document_drop(document);
@@ -44,7 +44,7 @@ static struct wr_document *parse_options(const char *options, struct wr_error *e
 
 bool vet_subject_check_options(const char *options, struct wr_error *error)
 {
-    struct wr_document *document = parse_options(options, error);
+    struct wr_document *document = read_options(options, error);
     if (!document)
         return false;
     wr_document_drop(document);
@@ -56,7 +56,7 @@ bool vet_subject_check_options(const char *options, struct wr_error *error)
 static void append_members(struct wr_buffer *out, const char *options)
 {
     struct wr_error error = {0};
-    struct wr_document *document = options ? parse_options(options, &error) : NULL;
+    struct wr_document *document = options ? read_options(options, &error) : NULL;
     if (!document)
         return;
     const char *begin = document->text + document->root->offset + 1;
@@ -109,7 +109,7 @@ static struct wr_config *make_config(const char *format, struct wr_error *error)
     }
     wr_buffer_put_text(&out, "}");
     const char *text = wr_buffer_text(&out);
-    struct wr_config *config = text ? wr_parse_text("--format", text, out.length, NULL, error) : NULL;
+    struct wr_config *config = text ? wr_config_read_text("--format", text, out.length, NULL, error) : NULL;
     wr_buffer_fini(&out);
     return config;
 }
@@ -121,7 +121,7 @@ struct wr_instance *vet_subject_instance(const struct vet_subject *subject, cons
     static struct wr_log silent;
     struct wr_type *type = vet_subject_type(subject);
     struct wr_config *config = make_config(format, error);
-    struct wr_document *document = subject->options ? parse_options(subject->options, error) : NULL;
+    struct wr_document *document = subject->options ? read_options(subject->options, error) : NULL;
     struct wr_instance *instance = NULL;
     if (config && !subject->options == !document) {
         const struct wr_config_handler handler = {

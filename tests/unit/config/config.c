@@ -4,7 +4,7 @@
 
 #include "text/common.h"
 #include "configs.h"
-#include "config/parse.h"
+#include "config/config_read.h"
 
 Test(config, the_empty_configuration_has_default_settings)
 {
@@ -138,7 +138,7 @@ Test(config, the_text_needs_no_terminating_nul)
 {
     char *text = malloc(2);
     memcpy(text, "{}", 2);
-    struct wr_config *config = wr_parse_text("weir.json", text, 2, NULL, &error);
+    struct wr_config *config = wr_config_read_text("weir.json", text, 2, NULL, &error);
     cr_assert_not_null(config, "%s", error.text);
     free(text);
     wr_config_drop(config);
@@ -150,7 +150,7 @@ Test(config, it_can_be_read_with_an_earlier_environment)
     struct wr_environment *before = wr_environment_take();
     setenv("WEIR_UNIT", "console", 1);
     static const char text[] = "{\"handlers\": {\"a\": {\"type\": \"${WEIR_UNIT}\"}}}";
-    struct wr_config *config = wr_parse_text("weir.json", text, strlen(text), before, &error);
+    struct wr_config *config = wr_config_read_text("weir.json", text, strlen(text), before, &error);
     cr_assert_str_eq(config->handlers[0].type, "null");
     cr_assert_eq(config->environment, before);
     wr_environment_drop(before);

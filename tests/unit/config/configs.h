@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/parse.h"
+#include "config/config_read.h"
 #include "text/error.h"
 
 static struct wr_error error;
@@ -14,7 +14,7 @@ static struct wr_error error;
 static inline struct wr_config *read_text(const char *text)
 {
     error = (struct wr_error){0};
-    return wr_parse_text("weir.json", text, strlen(text), NULL, &error);
+    return wr_config_read_text("weir.json", text, strlen(text), NULL, &error);
 }
 
 static inline struct wr_config *make_from(const char *text)

@@ -14,7 +14,7 @@ static struct wr_error error;
 static struct wr_document *parse(const char *text)
 {
     error = (struct wr_error){0};
-    struct wr_document *document = wr_document_parse("weir.json", text, strlen(text), &error);
+    struct wr_document *document = wr_document_read_text("weir.json", text, strlen(text), &error);
     cr_assert_not_null(document, "%s: %s", text, error.text);
     return document;
 }
@@ -22,7 +22,7 @@ static struct wr_document *parse(const char *text)
 static void expect_refused(const char *text, const char *expected)
 {
     error = (struct wr_error){0};
-    cr_assert_null(wr_document_parse("weir.json", text, strlen(text), &error), "%s was accepted", text);
+    cr_assert_null(wr_document_read_text("weir.json", text, strlen(text), &error), "%s was accepted", text);
     cr_assert_eq(error.code, WEIR_ERR_CONFIG);
     cr_assert_str_eq(error.text, expected, "%s: %s", text, error.text);
 }
@@ -250,7 +250,7 @@ Test(document, it_is_freed_with_its_last_reference)
 Test(document, it_copies_name_and_text)
 {
     char name[] = "weir.json", text[] = "{\"a\": 1}";
-    struct wr_document *document = wr_document_parse(name, text, strlen(text), &error);
+    struct wr_document *document = wr_document_read_text(name, text, strlen(text), &error);
     memset(name, '!', strlen(name));
     memset(text, '!', strlen(text));
     cr_assert_str_eq(error_at(document, "a", NULL), "weir.json:1:7: a: is wrong");

@@ -32,7 +32,7 @@ static inline bool fill_members(const struct wr_options_fill *fills, size_t coun
                                 const char *text)
 {
     wr_document_drop(fixture_document);
-    fixture_document = wr_document_parse("weir.json", text, strlen(text), &error);
+    fixture_document = wr_document_read_text("weir.json", text, strlen(text), &error);
     cr_assert_not_null(fixture_document, "%s: %s", text, error.text);
     error = (struct wr_error){0};
     return wr_options_set_members(fills, count, others, fixture_document->root, &error);

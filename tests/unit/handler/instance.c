@@ -9,7 +9,7 @@
 #include "text/error.h"
 #include "handler/instance.h"
 #include "lane/lane_internal.h"
-#include "config/parse.h"
+#include "config/config_read.h"
 #include "handler/plugin.h"
 
 static struct wr_plugins plugins;
@@ -142,7 +142,7 @@ static struct wr_instance *make_from(const char *handlers)
     instance = NULL;
     int length = snprintf(text, sizeof text, "{\"handlers\": %s}", handlers);
     error = (struct wr_error){0};
-    config = wr_parse_text("test", text, (size_t)length, NULL, &error);
+    config = wr_config_read_text("test", text, (size_t)length, NULL, &error);
     if (!config)
         return NULL;
     const struct wr_config_handler *handler = wr_config_find_handler(config, "h");

@@ -4,7 +4,7 @@
 
 #include "../../support/temp_folder.h"
 #include "config/config.h"
-#include "config/parse.h"
+#include "config/config_read.h"
 #include "os/clock.h"
 #include "runtime/watcher.h"
 #include "text/error.h"
@@ -37,7 +37,7 @@ static void change_after_reading(const char *changed, const char *text)
     cr_assert_eq(sem_init(&reloads, 0, 0), 0);
     make_file("more.json", "{\"groups\": {\"a\": \"null\"}}", 0644);
     struct wr_config *config =
-        wr_parse_file(make_file("main.json", "{\"include\": [\"more.json\"]}", 0644), NULL, &error);
+        wr_config_read_file(make_file("main.json", "{\"include\": [\"more.json\"]}", 0644), NULL, &error);
     cr_assert_not_null(config, "%s", error.text);
     make_file(changed, text, 0644);
     wr_watcher_set(&watcher, config->watched, config->watched_count, 1000000);

@@ -1,4 +1,4 @@
-#include "config/parse.h"
+#include "config/config_read.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +103,7 @@ static bool read_settings(struct wr_config *config, const struct wr_node *node,
     return true;
 }
 
-bool wr_parse_labels_again(struct wr_config *config, struct wr_error *error)
+bool wr_config_read_labels_again(struct wr_config *config, struct wr_error *error)
 {
     const struct wr_options_fill fill = wr_config_fill_settings(config, config->environment);
     const weir_option *row = wr_options_find(&fill.table, "labels");
@@ -464,13 +464,13 @@ static bool read_all(struct wr_config *config, struct wr_environment *environmen
 
 /* What is wanted of a configuration besides itself. */
 struct wanted {
-    struct wr_config **tried; /* as for wr_parse_again; NULL: not wanted */
+    struct wr_config **tried; /* as for wr_config_read_again; NULL: not wanted */
     struct wr_problems *problems;
 };
 
 /* The configuration of a document, which it takes. */
-static struct wr_config *parse_document(struct wr_document *document, struct wr_environment *environment,
-                                        const struct wanted *wanted, struct wr_error *error)
+static struct wr_config *read_from_document(struct wr_document *document, struct wr_environment *environment,
+                                            const struct wanted *wanted, struct wr_error *error)
 {
     if (environment)
         wr_environment_hold(environment);
@@ -503,12 +503,12 @@ static bool set_path(struct wr_config *config, const char *path, struct wr_file_
     return config->path && wr_config_add_watched(config, path, mark);
 }
 
-static struct wr_config *parse_file(const char *path, struct wr_environment *environment,
-                                    const struct wanted *wanted, struct wr_error *error)
+static struct wr_config *read_file(const char *path, struct wr_environment *environment,
+                                   const struct wanted *wanted, struct wr_error *error)
 {
     struct wr_file_mark mark = wr_file_mark_take(path); /* before it is read: a later change is seen */
     struct wr_document *document = wr_document_read(path, error);
-    struct wr_config *config = document ? parse_document(document, environment, wanted, error) : NULL;
+    struct wr_config *config = document ? read_from_document(document, environment, wanted, error) : NULL;
     if (!config || set_path(config, path, mark))
         return config;
     wr_error_no_memory(error, NULL);
@@ -516,64 +516,65 @@ static struct wr_config *parse_file(const char *path, struct wr_environment *env
     return NULL;
 }
 
-struct wr_config *wr_parse_file(const char *path, struct wr_environment *environment, struct wr_error *error)
+struct wr_config *wr_config_read_file(const char *path, struct wr_environment *environment,
+                                      struct wr_error *error)
 {
-    return parse_file(path, environment, &(struct wanted){0}, error);
+    return read_file(path, environment, &(struct wanted){0}, error);
 }
 
-static struct wr_config *parse_text(const char *name, const char *text, size_t length,
-                                    struct wr_environment *environment, const struct wanted *wanted,
-                                    struct wr_error *error)
+static struct wr_config *read_text(const char *name, const char *text, size_t length,
+                                   struct wr_environment *environment, const struct wanted *wanted,
+                                   struct wr_error *error)
 {
-    struct wr_document *document = wr_document_parse(name, text, length, error);
-    return document ? parse_document(document, environment, wanted, error) : NULL;
+    struct wr_document *document = wr_document_read_text(name, text, length, error);
+    return document ? read_from_document(document, environment, wanted, error) : NULL;
 }
 
-struct wr_config *wr_parse_text(const char *name, const char *text, size_t length,
-                                struct wr_environment *environment, struct wr_error *error)
+struct wr_config *wr_config_read_text(const char *name, const char *text, size_t length,
+                                      struct wr_environment *environment, struct wr_error *error)
 {
-    return parse_text(name, text, length, environment, &(struct wanted){0}, error);
+    return read_text(name, text, length, environment, &(struct wanted){0}, error);
 }
 
-struct wr_config *wr_parse_again(const struct wr_config *config, struct wr_environment *environment,
-                                 struct wr_config **tried, struct wr_error *error)
+struct wr_config *wr_config_read_again(const struct wr_config *config, struct wr_environment *environment,
+                                       struct wr_config **tried, struct wr_error *error)
 {
     const struct wr_document *text = config->document;
     const struct wanted wanted = {.tried = tried};
     *tried = NULL;
-    return config->path ? parse_file(config->path, environment, &wanted, error)
-                        : parse_text(text->name, text->text, text->length, environment, &wanted, error);
+    return config->path ? read_file(config->path, environment, &wanted, error)
+                        : read_text(text->name, text->text, text->length, environment, &wanted, error);
 }
 
-static const char *read_variable(void)
+static const char *get_variable(void)
 {
     const char *text = secure_getenv("WEIR_CONFIG");
     return text && *text ? text : NULL;
 }
 
-bool wr_parse_has_variable(void)
+bool wr_config_has_variable(void)
 {
-    return read_variable();
+    return get_variable();
 }
 
-static struct wr_config *parse_variable(const struct wanted *wanted, struct wr_error *error)
+static struct wr_config *read_variable(const struct wanted *wanted, struct wr_error *error)
 {
-    const char *text = read_variable();
+    const char *text = get_variable();
     if (text)
         return text[strspn(text, " \t\r\n")] == '{'
-                   ? parse_text("WEIR_CONFIG", text, strlen(text), NULL, wanted, error)
-                   : parse_file(text, NULL, wanted, error);
+                   ? read_text("WEIR_CONFIG", text, strlen(text), NULL, wanted, error)
+                   : read_file(text, NULL, wanted, error);
     wr_error_set(error, WEIR_ERR_CONFIG, "WEIR_CONFIG is not set");
     return NULL;
 }
 
-struct wr_config *wr_parse_variable(struct wr_error *error)
+struct wr_config *wr_config_read_variable(struct wr_error *error)
 {
-    return parse_variable(&(struct wanted){0}, error);
+    return read_variable(&(struct wanted){0}, error);
 }
 
-struct wr_config *wr_parse_all(const char *path, struct wr_problems *problems, struct wr_error *error)
+struct wr_config *wr_config_read_all(const char *path, struct wr_problems *problems, struct wr_error *error)
 {
     const struct wanted wanted = {.problems = problems};
-    return path ? parse_file(path, NULL, &wanted, error) : parse_variable(&wanted, error);
+    return path ? read_file(path, NULL, &wanted, error) : read_variable(&wanted, error);
 }
