@@ -140,8 +140,8 @@ static bool apply_call(struct wr_config *config, const struct wr_config_call *ca
            wr_error_no_memory(error, NULL);
 }
 
-static struct wr_config *with_call(struct wr_config *config, const struct wr_config_call *call,
-                                   struct wr_error *error)
+static struct wr_config *add_call(struct wr_config *config, const struct wr_config_call *call,
+                                  struct wr_error *error)
 {
     struct wr_config *copy = wr_config_make_edited(config);
     bool done = copy && copy_without(copy, config, call->group);
@@ -157,7 +157,7 @@ struct wr_config *wr_config_edit_route(struct wr_config *config, const char *gro
                                        const char *options, struct wr_error *error)
 {
     const struct wr_config_call call = {.group = group, .type = type, .options = options};
-    return with_call(config, &call, error);
+    return add_call(config, &call, error);
 }
 
 struct wr_config *wr_config_edit_carry_over(struct wr_config *base, const struct wr_config *config,
@@ -165,7 +165,7 @@ struct wr_config *wr_config_edit_carry_over(struct wr_config *base, const struct
 {
     wr_config_hold(base);
     for (size_t i = 0; base && i < config->call_count; i++) {
-        struct wr_config *next = with_call(base, &config->calls[i], error);
+        struct wr_config *next = add_call(base, &config->calls[i], error);
         wr_config_drop(base);
         base = next;
     }

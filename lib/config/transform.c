@@ -166,11 +166,11 @@ static int compare_pairs(const void *a, const void *b)
 {
     const struct wr_transform_name *first = a, *second = b;
     size_t stars_of_first = count_stars(first->from), stars_of_second = count_stars(second->from);
-    size_t of_first = strlen(first->from), of_second = strlen(second->from);
+    size_t first_length = strlen(first->from), second_length = strlen(second->from);
     if (stars_of_first != stars_of_second)
         return stars_of_first < stars_of_second ? -1 : 1;
-    if (of_first != of_second)
-        return of_first > of_second ? -1 : 1;
+    if (first_length != second_length)
+        return first_length > second_length ? -1 : 1;
     return strcmp(first->from, second->from);
 }
 

@@ -153,11 +153,11 @@ static void add_lane(struct builder *b, struct wr_route *route, struct wr_feed_l
                      struct wr_mapper *inherited)
 {
     uint32_t number = (uint32_t)(route - b->router->routes) + 1;
-    size_t of_lane = (size_t)(lane - b->router->lanes);
-    if (b->last_route[of_lane] == number)
+    size_t lane_index = (size_t)(lane - b->router->lanes);
+    if (b->last_route[lane_index] == number)
         return;
-    b->last_route[of_lane] = number;
-    b->mappers[route->lane_count] = b->last_own[of_lane] == number ? b->own[of_lane] : inherited;
+    b->last_route[lane_index] = number;
+    b->mappers[route->lane_count] = b->last_own[lane_index] == number ? b->own[lane_index] : inherited;
     b->found[route->lane_count++] = lane;
     route->sync_lanes += lane->sync;
 }
@@ -333,7 +333,7 @@ static uint32_t segment_room(const struct wr_lane_settings *settings)
 
 /* Lanes that are in exactly the same branches of routes are of one class. */
 struct classes {
-    uint32_t *of_lane;
+    uint32_t *lane_classes;
     uint32_t *next;   /* by a class: that of its lanes that are in the present branch too */
     uint32_t *branch; /* which branch that was, from 1 */
     uint32_t count, branches;
@@ -344,7 +344,7 @@ static void split_by(const struct wr_router *router, const struct wr_branch *bra
 {
     uint32_t number = ++classes->branches;
     for (size_t i = 0; i < branch->lane_count; i++) {
-        uint32_t *class = &classes->of_lane[branch->lanes[i] - router->lanes];
+        uint32_t *class = &classes->lane_classes[branch->lanes[i] - router->lanes];
         if (classes->branch[*class] != number) {
             classes->branch[*class] = number;
             classes->next[*class] = classes->count++;
@@ -371,21 +371,21 @@ static bool has_feed(const struct wr_router *router, const struct wr_feed_lane *
     return !lane->summer || router->journaled;
 }
 
-/* The feeds, in the order of their first lanes; sets feed->lane_count. `of_class` becomes the number of a
+/* The feeds, in the order of their first lanes; sets feed->lane_count. `class_feeds` becomes the number of a
  * class's feed, plus 1. */
-static void count_feeds(struct wr_router *router, const struct classes *classes, uint32_t *of_class)
+static void count_feeds(struct wr_router *router, const struct classes *classes, uint32_t *class_feeds)
 {
     for (size_t i = 0; i < router->lane_count; i++) {
         if (!has_feed(router, &router->lanes[i]))
             continue;
-        uint32_t *feed = &of_class[classes->of_lane[i]];
+        uint32_t *feed = &class_feeds[classes->lane_classes[i]];
         if (!*feed)
             *feed = (uint32_t)++router->feed_count;
         router->feeds[*feed - 1].lane_count++;
     }
 }
 
-static bool fill_feeds(struct builder *b, const struct classes *classes, const uint32_t *of_class,
+static bool fill_feeds(struct builder *b, const struct classes *classes, const uint32_t *class_feeds,
                        struct wr_segment_pool *pool)
 {
     struct wr_router *router = b->router;
@@ -402,7 +402,7 @@ static bool fill_feeds(struct builder *b, const struct classes *classes, const u
     for (size_t i = 0; i < router->lane_count; i++) {
         if (!has_feed(router, &router->lanes[i]))
             continue;
-        struct wr_feed *feed = &router->feeds[of_class[classes->of_lane[i]] - 1];
+        struct wr_feed *feed = &router->feeds[class_feeds[classes->lane_classes[i]] - 1];
         uint32_t room = segment_room(&b->settings[i]);
         feed->lanes[feed->lane_count++] = &router->lanes[i];
         router->lanes[i].feed = feed;
@@ -418,11 +418,12 @@ static bool build_feeds(struct builder *b, struct wr_segment_pool *pool)
     uint32_t *words = calloc(3 * classes_max + b->router->lane_count, sizeof *words);
     if (!words)
         return wr_error_no_memory(b->error, NULL);
-    struct classes classes = {.next = words, .branch = words + classes_max, .of_lane = words + 3 * classes_max};
+    struct classes classes = {
+        .next = words, .branch = words + classes_max, .lane_classes = words + 3 * classes_max};
     split_classes(b->router, &classes);
-    uint32_t *of_class = words + 2 * classes_max;
-    count_feeds(b->router, &classes, of_class);
-    bool filled = fill_feeds(b, &classes, of_class, pool);
+    uint32_t *class_feeds = words + 2 * classes_max;
+    count_feeds(b->router, &classes, class_feeds);
+    bool filled = fill_feeds(b, &classes, class_feeds, pool);
     free(words);
     return filled;
 }

@@ -20,10 +20,10 @@ struct discarded {
     struct wr_config *config;
 };
 
-static void discard(struct discarded *discarded, const struct wr_lane_discarded *of_lane)
+static void discard(struct discarded *discarded, const struct wr_lane_discarded *lane_discarded)
 {
-    for (size_t i = 0; i < of_lane->count; i++)
-        discarded->instances[discarded->count++] = of_lane->instances[i];
+    for (size_t i = 0; i < lane_discarded->count; i++)
+        discarded->instances[discarded->count++] = lane_discarded->instances[i];
 }
 
 static size_t count_lanes(const struct wr_engine *engine)
@@ -37,7 +37,7 @@ static size_t count_lanes(const struct wr_engine *engine)
 static void update_lane(struct wr_engine *engine, struct wr_plan_handler *handler, struct discarded *discarded)
 {
     struct wr_lane *lane = handler->lane;
-    struct wr_lane_discarded of_lane;
+    struct wr_lane_discarded lane_discarded;
     struct wr_lane_handler described = {0};
     bool is_pushed = handler->is_pushed && engine->pushed_labels;
     struct wr_lane_change change = {.labels = is_pushed ? engine->pushed_labels : engine->labels,
@@ -52,10 +52,10 @@ static void update_lane(struct wr_engine *engine, struct wr_plan_handler *handle
         described = wr_instance_for_lane(handler->instance);
         change.handler = &described;
     }
-    if (wr_lane_config_apply(lane, &change, &of_lane))
+    if (wr_lane_config_apply(lane, &change, &lane_discarded))
         wr_instance_attach(handler->instance, lane);
     handler->instance = NULL;
-    discard(discarded, &of_lane);
+    discard(discarded, &lane_discarded);
 }
 
 /* Lanes that keep their handler must still have it. Clears `stopping`, so that they will not end. */
@@ -80,10 +80,10 @@ static bool is_planned(const struct wr_plan *plan, const struct wr_lane *lane)
 static void remove_lane(struct wr_engine *engine, struct wr_lane *lane, int64_t deadline_ns,
                         struct discarded *discarded)
 {
-    struct wr_lane_discarded of_lane;
-    if (wr_lane_config_remove(lane, deadline_ns, &of_lane))
+    struct wr_lane_discarded lane_discarded;
+    if (wr_lane_config_remove(lane, deadline_ns, &lane_discarded))
         engine->leaving++;
-    discard(discarded, &of_lane);
+    discard(discarded, &lane_discarded);
 }
 
 /* Equal labels keep their number, so that encoders keep the text they made of them. */

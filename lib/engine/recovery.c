@@ -26,7 +26,7 @@ struct find {
     struct wr_journal_reader reader;
     uint32_t *ids; /* series ids of this process plus 1, by those of the journal; 0: invalid */
     int64_t now_ns;
-    uint64_t given, corrupt, of_tee; /* samples */
+    uint64_t given, corrupt, tee_samples; /* samples */
 };
 
 /* Returns false if out of memory. */
@@ -206,7 +206,7 @@ static uint64_t give_slot(struct find *find, struct wr_segment *segment, uint32_
         range.first = next;
         if (is_left) {
             wr_segment_file_settle(segment->file, slot, range.first, range.count);
-            find->of_tee += range.count;
+            find->tee_samples += range.count;
         } else if (!entry || !give_all(find, entry, range)) {
             kept += range.count;
         }
@@ -249,10 +249,10 @@ static void report(const struct find *find, const struct wr_recovery_rings_resul
     if (find->given)
         wr_deferred_log_add(&find->dispatcher->deferred_log, "journal", WEIR_LOG_INFO,
                             "%s: %" PRIu64 " values of an earlier process recovered", path, find->given);
-    if (find->of_tee)
+    if (find->tee_samples)
         wr_deferred_log_add(&find->dispatcher->deferred_log, "journal", WEIR_LOG_INFO,
                             "%s: %" PRIu64 " values for the WEIR_TEE of an earlier process are dropped", path,
-                            find->of_tee);
+                            find->tee_samples);
     if (recovery_rings->unrouted)
         wr_deferred_log_add(&find->dispatcher->deferred_log, "journal", WEIR_LOG_WARNING,
                             "%s: %" PRIu64 " values of groups without a route are dropped", path,

@@ -185,9 +185,9 @@ static bool is_same_series(const struct wr_exposed *a, const struct wr_exposed *
     return is_written_alike(a, b) && compare_given_labels(a, b) == 0;
 }
 
-static int compare(const void *of_a, const void *of_b)
+static int compare(const void *left, const void *right)
 {
-    const struct wr_exposed *a = of_a, *b = of_b;
+    const struct wr_exposed *a = left, *b = right;
     int order = strcmp(a->text.family, b->text.family);
     if (!order)
         order = (int)a->text.type - (int)b->text.type;

@@ -29,9 +29,9 @@ static const weir_option option_rows[] = {
 };
 
 /* Characters with a meaning in Graphite's query language, or that cannot be part of a file name. */
-static const struct wr_metric_path_rules of_path = {.strip = "", .replace = ";/\\\"'(){}[]*?,|="};
-static const struct wr_metric_path_rules of_key = {.encode = true, .strip = "", .replace = ";!^="};
-static const struct wr_metric_path_rules of_value = {.encode = true, .strip = "", .replace = ";"};
+static const struct wr_metric_path_rules path_rules = {.strip = "", .replace = ";/\\\"'(){}[]*?,|="};
+static const struct wr_metric_path_rules key_rules = {.encode = true, .strip = "", .replace = ";!^="};
+static const struct wr_metric_path_rules value_rules = {.encode = true, .strip = "", .replace = ";"};
 
 /* The tag "name" is reserved for the path, and gets '_' appended; a value must not begin with '~', and gets '_'
  * in front. So do those that look like the result. */
@@ -40,11 +40,11 @@ static void put_tag(struct wr_buffer *out, const weir_label *label)
     bool tilde = label->value[strspn(label->value, "_")] == '~';
     bool reserved = strncmp(label->key, "name", 4) == 0 && !label->key[4 + strspn(label->key + 4, "_")];
     wr_buffer_put_char(out, ';');
-    wr_metric_path_put_word(out, label->key, &of_key);
+    wr_metric_path_put_word(out, label->key, &key_rules);
     if (reserved)
         wr_buffer_put_char(out, '_');
     wr_buffer_put_text(out, tilde ? "=_" : "=");
-    wr_metric_path_put_word(out, label->value, &of_value);
+    wr_metric_path_put_word(out, label->value, &value_rules);
 }
 
 /* Parts of a counter are its instrument's, those of other summaries have none. */
@@ -64,7 +64,7 @@ static void put_prefix(struct wr_encoder *encoder, const weir_series *series, st
     const weir_label *label;
     if (options->names == NAMES_STATSD)
         wr_buffer_put_text(out, find_namespace(series));
-    wr_metric_path_put_series(out, series, options->tags, &of_path);
+    wr_metric_path_put_series(out, series, options->tags, &path_rules);
     while (options->tags && (label = wr_labels_next(&walk, series, encoder->batch)))
         if (*label->value)
             put_tag(out, label);

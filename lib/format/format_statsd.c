@@ -28,13 +28,13 @@ static const weir_option option_rows[] = {
     {0},
 };
 
-static const struct wr_metric_path_rules of_name = {.strip = ":|@#,", .replace = ""};
-static const struct wr_metric_path_rules of_value = {.strip = "|@#,", .replace = ""};
+static const struct wr_metric_path_rules name_rules = {.strip = ":|@#,", .replace = ""};
+static const struct wr_metric_path_rules value_rules = {.strip = "|@#,", .replace = ""};
 
 static void put_prefix(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
 {
     const struct statsd_options *options = encoder->options;
-    wr_metric_path_put_series(out, series, options->tags, &of_name);
+    wr_metric_path_put_series(out, series, options->tags, &name_rules);
     wr_buffer_put_char(out, ':');
 }
 
@@ -46,10 +46,10 @@ static void put_suffix(struct wr_encoder *encoder, const weir_series *series, st
     const char *before = "|#";
     while (options->tags && (label = wr_labels_next(&walk, series, encoder->batch))) {
         wr_buffer_put_text(out, before);
-        wr_metric_path_put_word(out, label->key, &of_name);
+        wr_metric_path_put_word(out, label->key, &name_rules);
         if (*label->value) {
             wr_buffer_put_char(out, ':');
-            wr_metric_path_put_word(out, label->value, &of_value);
+            wr_metric_path_put_word(out, label->value, &value_rules);
         }
         before = ",";
     }

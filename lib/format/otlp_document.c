@@ -338,9 +338,9 @@ static int compare_texts(const char *a, const char *b)
     return a == b ? 0 : strcmp(a, b);
 }
 
-static int compare(const void *of_a, const void *of_b)
+static int compare(const void *left, const void *right)
 {
-    const struct entry *a = of_a, *b = of_b;
+    const struct entry *a = left, *b = right;
     int order = compare_texts(a->series->group, b->series->group);
     if (!order)
         order = compare_texts(a->series->name, b->series->name);

@@ -25,14 +25,15 @@ const struct wr_environment *wr_prepare_environment(const struct wr_prepare_opti
 struct wr_options_fill wr_prepare_fill(const struct wr_prepare_options *options, struct wr_options_table table,
                                        void *target, const struct wr_node *node)
 {
-    const struct wr_document *of_call = options->given->document;
+    const struct wr_document *call_document = options->given->document;
     return (struct wr_options_fill){
         .table = table,
         .target = target,
         .environment = wr_prepare_environment(options),
         .keep = options->keep,
         .expanded = options->expanded,
-        .ignores_unknown = options->config->ignores_unknown && node && (!of_call || node->document != of_call),
+        .ignores_unknown =
+            options->config->ignores_unknown && node && (!call_document || node->document != call_document),
         .unknown = options->unknown,
         .problems = options->config->problems,
     };

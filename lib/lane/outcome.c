@@ -117,17 +117,17 @@ static void fail(struct wr_lane *lane, const weir_outcome *outcome, int64_t now_
 }
 
 /* Counts a violation of the contract, by the outcome or by a side effect (lane->delivery.breach); after
- * WR_LANE_FAULTS_MOST in a row the handler has failed. of_outcome: NULL if the outcome is valid. */
-static void count_fault(struct wr_lane *lane, weir_outcome *outcome, const char *of_outcome)
+ * WR_LANE_FAULTS_MOST in a row the handler has failed. outcome_fault: NULL if the outcome is valid. */
+static void count_fault(struct wr_lane *lane, weir_outcome *outcome, const char *outcome_fault)
 {
-    const char *fault = of_outcome ? of_outcome : lane->delivery.breach;
+    const char *fault = outcome_fault ? outcome_fault : lane->delivery.breach;
     lane->delivery.breach = NULL;
     if (!fault)
         return;
     lane->delivery.faults++;
     lane->delivery.faults_in_a_row++;
     bool last = lane->delivery.faults_in_a_row >= WR_LANE_FAULTS_MOST;
-    if (of_outcome || last) /* a valid outcome keeps its reason */
+    if (outcome_fault || last) /* a valid outcome keeps its reason */
         snprintf(outcome->reason, sizeof outcome->reason, "%s", fault);
     if (last)
         outcome->code = WEIR_OUTCOME_FAILED;
@@ -228,11 +228,11 @@ static const char *check_counts(const struct wr_range *flight, weir_outcome *out
 /* Only a call without any fault ends a row of faults. A call with several counts as one. */
 static void check(struct wr_lane *lane, weir_outcome *outcome)
 {
-    const char *of_code = check_code(outcome, true),
-               *of_counts = check_counts(&lane->ledger.flight.range, outcome);
-    if (!of_code && !of_counts && !lane->delivery.breach)
+    const char *code_fault = check_code(outcome, true),
+               *counts_fault = check_counts(&lane->ledger.flight.range, outcome);
+    if (!code_fault && !counts_fault && !lane->delivery.breach)
         lane->delivery.faults_in_a_row = 0;
-    count_fault(lane, outcome, of_code ? of_code : of_counts);
+    count_fault(lane, outcome, code_fault ? code_fault : counts_fault);
 }
 
 /* Settles samples at the front of the flight. Calls that wait for a rejected one fail with `error`. */

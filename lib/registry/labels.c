@@ -97,14 +97,14 @@ bool wr_labels_equal(const struct wr_label_set *a, const struct wr_label_set *b)
 const weir_label *wr_labels_next(struct wr_labels_walk *walk, const weir_series *series,
                                  const weir_batch *batch)
 {
-    const weir_label *own = walk->of_series < series->label_count ? &series->labels[walk->of_series] : NULL;
+    const weir_label *own = walk->series_next < series->label_count ? &series->labels[walk->series_next] : NULL;
     size_t count;
-    const weir_label *of_batch = weir_batch_labels(batch, series, &count);
-    const weir_label *common = walk->of_batch < count ? &of_batch[walk->of_batch] : NULL;
+    const weir_label *batch_labels = weir_batch_labels(batch, series, &count);
+    const weir_label *common = walk->batch_next < count ? &batch_labels[walk->batch_next] : NULL;
     if (!own && !common)
         return NULL;
     int order = !own ? 1 : !common ? -1 : strcmp(own->key, common->key);
-    walk->of_series += order <= 0;
-    walk->of_batch += order >= 0;
+    walk->series_next += order <= 0;
+    walk->batch_next += order >= 0;
     return order <= 0 ? own : common;
 }

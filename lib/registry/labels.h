@@ -36,7 +36,7 @@ bool wr_labels_equal(const struct wr_label_set *a, const struct wr_label_set *b)
 
 /* The position of an iteration over the labels of a series and of its batch. All zeros: the start. */
 struct wr_labels_walk {
-    size_t of_series, of_batch;
+    size_t series_next, batch_next;
 };
 
 /* Returns the next label in the order of keys, NULL after the last. The labels of the series take precedence

@@ -26,11 +26,11 @@ static int compare_patterns(const void *a, const void *b)
 {
     const struct wr_metric_rule *const *first = a, *const *second = b;
     int groups = strcmp((*first)->group, (*second)->group);
-    size_t of_first = specificity((*first)->pattern), of_second = specificity((*second)->pattern);
+    size_t first_rank = specificity((*first)->pattern), second_rank = specificity((*second)->pattern);
     if (groups)
         return groups;
-    if (of_first != of_second)
-        return of_first > of_second ? -1 : 1;
+    if (first_rank != second_rank)
+        return first_rank > second_rank ? -1 : 1;
     return *first < *second ? -1 : *first > *second;
 }
 

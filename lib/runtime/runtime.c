@@ -88,7 +88,7 @@ static void at_exit(void)
 }
 
 /* Of the C++ runtime's interface, in libc; absent in other C libraries than glibc. */
-extern int __cxa_thread_atexit_impl(void (*destroy)(void *object), void *object, void *of_library) // NOLINT
+extern int __cxa_thread_atexit_impl(void (*destroy)(void *object), void *object, void *library) // NOLINT
     __attribute__((weak));
 
 /* Exit handlers of the program may destroy what its own functions use that weir calls. */

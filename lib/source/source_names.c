@@ -170,11 +170,11 @@ static bool count_label(struct label_counts *counts, struct wr_buffer *pair, con
         return false;
     if (wr_name_index_find(&counts->pairs, pair->data, pair->length) != SIZE_MAX)
         return true;
-    struct label_count *of_key = find_label_count(counts, label->key);
-    const char *text = of_key ? wr_region_text(&counts->texts, pair->data, pair->length) : NULL;
+    struct label_count *key_count = find_label_count(counts, label->key);
+    const char *text = key_count ? wr_region_text(&counts->texts, pair->data, pair->length) : NULL;
     if (!text || !wr_name_index_add(&counts->pairs, text, 0))
         return false;
-    of_key->values++;
+    key_count->values++;
     return true;
 }
 

@@ -319,13 +319,13 @@ static bool add_pods(const struct mlbench_call *call, struct zip *zip, const str
         mlbench_prepare(call, "SELECT id, name FROM pods WHERE run_id = ? ORDER BY id", "i", selection->run);
     bool is_good = true;
     while (is_good && statement && sqlite3_step(statement) == SQLITE_ROW) {
-        struct selection of_pod = *selection;
+        struct selection pod_selection = *selection;
         struct results results;
-        of_pod.run = 0;
-        of_pod.pod = sqlite3_column_int64(statement, 0);
-        is_good = read_results(call, &of_pod, &results);
+        pod_selection.run = 0;
+        pod_selection.pod = sqlite3_column_int64(statement, 0);
+        is_good = read_results(call, &pod_selection, &results);
         if (is_good)
-            add_results(zip, (const char *)sqlite3_column_text(statement, 1), &results, &of_pod);
+            add_results(zip, (const char *)sqlite3_column_text(statement, 1), &results, &pod_selection);
         free_results(&results);
     }
     return mlbench_end(call, statement) && is_good;

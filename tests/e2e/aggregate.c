@@ -856,16 +856,17 @@ Test(aggregate, a_type_that_names_the_kind_gets_the_summaries)
     assert_ledger("reader");
     cr_assert_eq(stats_of("reader").delivered, 200);
     cr_assert_eq(seen_count, 2);
-    const weir_summary *of_size = &seen[seen[1].instrument == WEIR_HISTOGRAM];
-    const weir_summary *of_count = &seen[seen[1].instrument == WEIR_COUNTER];
-    cr_assert(of_size->count == 100 && of_size->sum == 5050 && of_size->min == 1 && of_size->max == 100);
-    cr_assert(of_count->total_sum == 200 && of_count->total_count == 100 &&
-              of_count->instrument == WEIR_COUNTER);
-    cr_assert_leq(fabs(seen_p90[of_size - seen] - 90), 0.9);
-    cr_assert(isnan(seen_p90[of_count - seen]));
-    const uint64_t *buckets = seen_buckets[of_size - seen];
-    cr_assert(of_size->bucket_count == 3 && buckets[0] == 10 && buckets[1] == 80 && buckets[2] == 10);
-    cr_assert_leq(of_size->since_ns, of_size->start_ns);
+    const weir_summary *size_summary = &seen[seen[1].instrument == WEIR_HISTOGRAM];
+    const weir_summary *count_summary = &seen[seen[1].instrument == WEIR_COUNTER];
+    cr_assert(size_summary->count == 100 && size_summary->sum == 5050 && size_summary->min == 1 &&
+              size_summary->max == 100);
+    cr_assert(count_summary->total_sum == 200 && count_summary->total_count == 100 &&
+              count_summary->instrument == WEIR_COUNTER);
+    cr_assert_leq(fabs(seen_p90[size_summary - seen] - 90), 0.9);
+    cr_assert(isnan(seen_p90[count_summary - seen]));
+    const uint64_t *buckets = seen_buckets[size_summary - seen];
+    cr_assert(size_summary->bucket_count == 3 && buckets[0] == 10 && buckets[1] == 80 && buckets[2] == 10);
+    cr_assert_leq(size_summary->since_ns, size_summary->start_ns);
 }
 
 /* ---- Shutting down --------------------------------------------------------------------------- */

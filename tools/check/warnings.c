@@ -130,10 +130,10 @@ static bool visit_routes(const struct wr_config *config, const struct wr_source 
     if (source->type->is.flags & WEIR_SOURCE_TYPE_UNGROUPED && !wr_source_text_has_groups(source))
         return visit_route_of_group(config, source, visit, ctx);
     const char *prefix = source->options.group_prefix;
-    const struct wr_config_route *of_prefix = prefix ? wr_config_find_route(config, prefix, false) : NULL;
+    const struct wr_config_route *prefix_route = prefix ? wr_config_find_route(config, prefix, false) : NULL;
     for (size_t i = 0; i < config->route_count; i++) {
         const struct wr_config_route *route = &config->routes[i];
-        bool may_be = !prefix || route == of_prefix || is_below(route->group, prefix);
+        bool may_be = !prefix || route == prefix_route || is_below(route->group, prefix);
         if (!may_be || wr_config_is_own_group(route->group))
             continue;
         found = true;

@@ -59,8 +59,8 @@ static uint64_t read_room(struct wr_lane *lane, uint64_t bytes)
 {
     struct wr_lane_status status;
     wr_lane_stats_get_status(&status, lane, 0);
-    uint64_t room = find_queue_room(&status, bytes), of_spool = find_spool_room(&status);
-    return room < of_spool ? room : of_spool;
+    uint64_t room = find_queue_room(&status, bytes), spool_room = find_spool_room(&status);
+    return room < spool_room ? room : spool_room;
 }
 
 /* Waits up to SLICE_MS for the lane to make progress. Returns its room. The flush ends `linger`, but not the

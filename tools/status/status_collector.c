@@ -203,15 +203,15 @@ static void put_table(struct wr_buffer *out, struct json_object *reply, const ch
 
 static void put_reply(struct wr_buffer *out, const char *url, struct json_object *reply)
 {
-    static const char *const of_handlers[] = {"offered", "delivered", "dropped", "queued", "spooled", NULL};
-    static const char *const of_sources[] = {"added", "refused", "bad_lines", "lost", NULL};
-    static const char *const of_senders[] = {"added", "delivered", "waiting", "lost", "received", NULL};
+    static const char *const handler_columns[] = {"offered", "delivered", "dropped", "queued", "spooled", NULL};
+    static const char *const source_columns[] = {"added", "refused", "bad_lines", "lost", NULL};
+    static const char *const sender_columns[] = {"added", "delivered", "waiting", "lost", "received", NULL};
     const struct figures_screen screen = figures_screen_of(STDOUT_FILENO);
     put_head(out, url, reply, &screen);
     put_problems(out, reply, &screen);
-    put_table(out, reply, "senders", "sender", of_senders, &screen);
-    put_table(out, reply, "sources", "source", of_sources, &screen);
-    put_table(out, reply, "handlers", "handler", of_handlers, &screen);
+    put_table(out, reply, "senders", "sender", sender_columns, &screen);
+    put_table(out, reply, "sources", "source", source_columns, &screen);
+    put_table(out, reply, "handlers", "handler", handler_columns, &screen);
 }
 
 /* ---- Showing --------------------------------------------------------------------------------- */

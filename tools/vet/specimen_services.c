@@ -15,15 +15,15 @@
 
 /* ---- Specimen of a host ---------------------------------------------------------------------- */
 
-static struct vet_specimen *of_host(const weir_host *host)
+static struct vet_specimen *specimen_of(const weir_host *host)
 {
     return (struct vet_specimen *)vet_tested_of(host); /* its first member */
 }
 
 /* [source] functions. */
-static struct vet_specimen *of_thread(const weir_host *host, const char *function)
+static struct vet_specimen *specimen_on_thread(const weir_host *host, const char *function)
 {
-    struct vet_specimen *specimen = of_host(host);
+    struct vet_specimen *specimen = specimen_of(host);
     if (!pthread_equal(atomic_load(&specimen->runner), pthread_self()))
         vet_fail("%s was called from another thread than the source's own", function);
     return specimen;
@@ -38,7 +38,7 @@ static bool has_to_stop(const struct vet_specimen *specimen)
 
 static bool host_wait(const weir_host *host, int64_t ms)
 {
-    struct vet_specimen *specimen = of_host(host);
+    struct vet_specimen *specimen = specimen_of(host);
     int64_t end_ms = vet_now_ms() + (ms < 0 ? 0 : ms), left_ms;
     atomic_fetch_add(&vet_page->waits, 1);
     if (!specimen->self)
@@ -51,7 +51,7 @@ static bool host_wait(const weir_host *host, int64_t ms)
 static bool host_stopping(const weir_host *host)
 {
     atomic_fetch_add(&vet_page->waits, 1);
-    return has_to_stop(of_host(host));
+    return has_to_stop(specimen_of(host));
 }
 
 enum { FDS_MAX = 1024, SLICE_MS = 20 };
@@ -99,7 +99,7 @@ static void end_waiting(struct vet_specimen *specimen)
 
 static unsigned intake_wait(const weir_host *host, struct pollfd *fds, size_t count, int64_t timeout_ms)
 {
-    struct vet_specimen *specimen = of_thread(host, "weir_intake.wait");
+    struct vet_specimen *specimen = specimen_on_thread(host, "weir_intake.wait");
     if (count > FDS_MAX)
         vet_fail(
             "weir_intake.wait was called with %zu descriptors; allowed: %d; keep more in an epoll descriptor",
@@ -212,14 +212,14 @@ static int take(struct vet_specimen *specimen, uint64_t hash, uint64_t count)
 /* In place of wr_source_host_add: also what the core's parser adds comes here. */
 static int take_record(struct wr_source *source, const weir_record *record)
 {
-    struct vet_specimen *specimen = of_host(&source->shown);
+    struct vet_specimen *specimen = specimen_of(&source->shown);
     check_record(record);
     return take(specimen, hash_of(record) | 1, record->count);
 }
 
 static int intake_add(const weir_host *host, const weir_record *record)
 {
-    struct vet_specimen *specimen = of_thread(host, "weir_intake.add");
+    struct vet_specimen *specimen = specimen_on_thread(host, "weir_intake.add");
     weir_record whole = {0};
     if (!record || record->size < sizeof record->size || record->size > 16 * sizeof whole)
         vet_fail("weir_intake.add was called with a record whose size is not set");
@@ -236,7 +236,7 @@ static void intake_refuse(const weir_host *host, uint64_t n, const char *where, 
 {
     char text[1024];
     va_list arguments;
-    struct vet_specimen *specimen = of_thread(host, "weir_intake.refuse");
+    struct vet_specimen *specimen = specimen_on_thread(host, "weir_intake.refuse");
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
@@ -253,7 +253,7 @@ static void intake_refuse(const weir_host *host, uint64_t n, const char *where, 
 
 static uint64_t intake_mark(const weir_host *host)
 {
-    struct vet_specimen *specimen = of_thread(host, "weir_intake.mark");
+    struct vet_specimen *specimen = specimen_on_thread(host, "weir_intake.mark");
     specimen->last_mark = atomic_load(&specimen->tally.added);
     return specimen->last_mark;
 }
@@ -263,7 +263,7 @@ static int intake_settled(const weir_host *host, uint64_t mark)
 {
     static const int results[] = {WEIR_MARK_PENDING, WEIR_MARK_STORED, WEIR_MARK_DELIVERED, WEIR_MARK_PENDING,
                                   WEIR_MARK_DROPPED};
-    struct vet_specimen *specimen = of_thread(host, "weir_intake.settled");
+    struct vet_specimen *specimen = specimen_on_thread(host, "weir_intake.settled");
     if (mark > specimen->last_mark)
         vet_fail("weir_intake.settled was called with %llu, which weir_intake.mark has not returned",
                  (unsigned long long)mark);
@@ -282,7 +282,7 @@ static const char series;
 
 static const weir_source_series *blocks_resolve(const weir_host *host, const weir_record *record)
 {
-    of_thread(host, "weir_blocks.resolve");
+    specimen_on_thread(host, "weir_blocks.resolve");
     if (!record || record->count != 1 || !record->values || !record->values[0].name)
         vet_fail("weir_blocks.resolve was called with a record that does not have one value with a name");
     return (const weir_source_series *)(const void *)&series;
@@ -298,7 +298,7 @@ static void check_origin(const char *origin)
 static bool blocks_missing(const weir_host *host, const char *origin, uint64_t first, uint64_t end,
                            uint64_t *missing, uint64_t *missing_end)
 {
-    of_thread(host, "weir_blocks.missing");
+    specimen_on_thread(host, "weir_blocks.missing");
     check_origin(origin);
     *missing = first;
     *missing_end = end;
@@ -309,7 +309,7 @@ static int blocks_add(const weir_host *host, const weir_block *block, uint64_t *
 {
     if (refused)
         *refused = 0;
-    struct vet_specimen *specimen = of_thread(host, "weir_blocks.add");
+    struct vet_specimen *specimen = specimen_on_thread(host, "weir_blocks.add");
     check_origin(block->origin);
     if (!block->count || block->count > WEIR_BLOCK_SLOTS)
         vet_fail("weir_blocks.add was called with %zu samples; allowed: 1..%d", block->count, WEIR_BLOCK_SLOTS);
@@ -323,19 +323,19 @@ static int blocks_add(const weir_host *host, const weir_block *block, uint64_t *
 
 static void blocks_forget(const weir_host *host, const char *origin)
 {
-    of_thread(host, "weir_blocks.forget");
+    specimen_on_thread(host, "weir_blocks.forget");
     check_origin(origin);
 }
 
 static bool blocks_is_stored(const weir_host *host)
 {
-    of_thread(host, "weir_blocks.is_stored");
+    specimen_on_thread(host, "weir_blocks.is_stored");
     return true;
 }
 
 static uint64_t blocks_mark_repeat(const weir_host *host)
 {
-    of_thread(host, "weir_blocks.mark_repeat");
+    specimen_on_thread(host, "weir_blocks.mark_repeat");
     return intake_mark(host);
 }
 
@@ -349,7 +349,7 @@ static const weir_blocks blocks = {
 /* As of a process without handlers and sources. */
 static char *status_read(const weir_host *host)
 {
-    of_thread(host, "weir_status.read");
+    specimen_on_thread(host, "weir_status.read");
     return strdup(
         "{\"pid\": 1, \"up_s\": 1, \"handlers\": [], \"sources\": [], \"refused\": {}, \"unrouted\": 0}");
 }
@@ -365,7 +365,7 @@ static const weir_status status = {sizeof status, status_read, status_release};
 
 static const void *host_service(const weir_host *host, const char *id)
 {
-    const struct vet_specimen *specimen = of_host(host);
+    const struct vet_specimen *specimen = specimen_of(host);
     if (!id)
         vet_fail("host->service was called without a name");
     if (strcmp(id, WEIR_SERVICE_INTAKE) == 0)

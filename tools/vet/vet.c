@@ -121,9 +121,9 @@ static bool is_source_file(const char *path)
         close(fd);
     if (text == MAP_FAILED)
         return false;
-    static const char of_source[] = "weir_source_type_at", of_handler[] = "weir_handler_type_at";
-    bool is_source = memmem(text, size, of_source, sizeof of_source) && /* with its NUL */
-                     !memmem(text, size, of_handler, sizeof of_handler);
+    static const char source_entry[] = "weir_source_type_at", handler_entry[] = "weir_handler_type_at";
+    bool is_source = memmem(text, size, source_entry, sizeof source_entry) && /* with its NUL */
+                     !memmem(text, size, handler_entry, sizeof handler_entry);
     munmap(text, size);
     return is_source;
 }

@@ -12,37 +12,37 @@
 static weir_test_clock clock;
 
 /* The service, and that of the kit. */
-static const weir_numbers *service(bool of_kit)
+static const weir_numbers *service(bool is_kit)
 {
     weir_test_clock_init(&clock, NULL, "test");
-    return of_kit ? clock.host.service(&clock.host, WEIR_SERVICE_NUMBERS) : wr_numbers_service();
+    return is_kit ? clock.host.service(&clock.host, WEIR_SERVICE_NUMBERS) : wr_numbers_service();
 }
 
 static void check_written(double value, const char *text)
 {
-    for (int of_kit = 0; of_kit < 2; of_kit++) {
+    for (int is_kit = 0; is_kit < 2; is_kit++) {
         char out[WEIR_NUMBER_ROOM];
-        size_t length = service(of_kit)->put(&clock.host, out, value);
-        cr_assert_str_eq(out, text, "%d: %s in place of %s", of_kit, out, text);
+        size_t length = service(is_kit)->put(&clock.host, out, value);
+        cr_assert_str_eq(out, text, "%d: %s in place of %s", is_kit, out, text);
         cr_assert_eq(length, strlen(text));
     }
 }
 
 static void check_read(const char *text, double wanted)
 {
-    for (int of_kit = 0; of_kit < 2; of_kit++) {
+    for (int is_kit = 0; is_kit < 2; is_kit++) {
         double value = -1;
-        cr_assert(service(of_kit)->read(&clock.host, text, &value), "%d: %s", of_kit, text);
-        cr_assert_eq(memcmp(&value, &wanted, sizeof value), 0, "%d: %s is %a, not %a", of_kit, text, value,
+        cr_assert(service(is_kit)->read(&clock.host, text, &value), "%d: %s", is_kit, text);
+        cr_assert_eq(memcmp(&value, &wanted, sizeof value), 0, "%d: %s is %a, not %a", is_kit, text, value,
                      wanted);
     }
 }
 
 static void check_refused(const char *text)
 {
-    for (int of_kit = 0; of_kit < 2; of_kit++) {
+    for (int is_kit = 0; is_kit < 2; is_kit++) {
         double value = -1;
-        cr_assert_not(service(of_kit)->read(&clock.host, text, &value), "%d: %s", of_kit, text);
+        cr_assert_not(service(is_kit)->read(&clock.host, text, &value), "%d: %s", is_kit, text);
         cr_assert_eq(value, -1);
     }
 }

@@ -176,9 +176,9 @@ Test(journal, a_lanes_numbers_continue_when_its_routes_change)
     fixture_route(fixture, "{\"a\": [\"B\", \"A\"]}");
     fixture_add(fixture, "a", "x", 3);
     fixture_round(fixture);
-    struct wr_sample_id third = id_of("A"), of_b = id_of("B");
+    struct wr_sample_id third = id_of("A"), first_of_b = id_of("B");
     cr_assert(wr_sample_id_follows(&third, &first, 2));
-    cr_assert_eq(of_b.sequence, 0);
+    cr_assert_eq(first_of_b.sequence, 0);
     simulate_death();
     recover();
     third = id_of("A");

@@ -97,8 +97,8 @@ static double find_rank(uint64_t rank)
 
 static int compare(const void *a, const void *b)
 {
-    const double *of_a = a, *of_b = b;
-    return (*of_a > *of_b) - (*of_a < *of_b);
+    const double *left = a, *right = b;
+    return (*left > *right) - (*left < *right);
 }
 
 Test(exponential, each_coarser_scale_doubles_what_is_added_to_the_error_of_the_sketch)

@@ -157,19 +157,19 @@ static void check_damages(bool is_binned, const struct damage *damages, size_t c
 
 Test(sketch_code, hostile_bytes_are_refused)
 {
-    static const struct damage of_values[] = {
+    static const struct damage value_damages[] = {
         {0, 2, "its version is not 1"}, {1, 0, "not in this order"}, {1, 1, "unknown flags"},
         {1, 3, "unknown flags"},        {1, 4, "unknown flags"},     {2, 0, "a wrong number of values"},
         {2, 1, "more bytes follow"},    {2, 3, "it ends too early"}, {27, 0, "a count of 0"},
         {36, 0, "a count of 0"},
     };
-    static const struct damage of_bins[] = {
+    static const struct damage bin_damages[] = {
         {0, 2, "its version is not 1"},  {1, 1, "unknown flags"},           {1, 2, "a count of 0"},
         {1, 3, "unknown flags"},         {2, 3, "it ends too early"},       {10, 0x7f, "not finite"},
         {18, 0xc0, "not in this order"}, {35, 0x81, "do not fit the bins"}, {38, 0, "a count of 0"},
     };
-    check_damages(false, of_values, sizeof of_values / sizeof *of_values);
-    check_damages(true, of_bins, sizeof of_bins / sizeof *of_bins);
+    check_damages(false, value_damages, sizeof value_damages / sizeof *value_damages);
+    check_damages(true, bin_damages, sizeof bin_damages / sizeof *bin_damages);
     const unsigned char long_number[] = {0x81, 0x00},
                         huge_number[] = {1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f},
                         many_bins[] = {1, 0, 0x81, 0x10}, many_values[] = {1, 2, 0x81, 0x02};
