@@ -24,7 +24,7 @@
 
 static struct wr_host_api *api_of(const weir_host *host)
 {
-    return (struct wr_host_api *)host; /* shown is its first member */
+    return (struct wr_host_api *)host; /* host_table is its first member */
 }
 
 /* ---- Messages -------------------------------------------------------------------------------- */
@@ -404,7 +404,7 @@ static const void *host_service(const weir_host *host, const char *id)
 
 void wr_host_api_init(struct wr_host_api *host, const char *name, const struct wr_type *type)
 {
-    host->shown = (weir_host){
+    host->host_table = (weir_host){
         .size = sizeof(weir_host),
         .abi = type->kind->abi,
         .name = name,

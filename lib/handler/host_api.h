@@ -19,7 +19,7 @@ struct wr_type;
 
 /* A handler's host, with what its functions need. */
 struct wr_host_api {
-    weir_host shown;      /* first member: plugins pass a pointer to it back */
+    weir_host host_table; /* first member: plugins pass a pointer to it back */
     struct wr_lane *lane; /* NULL: the handler is not in use yet */
     struct wr_log *log;
     struct wr_encoder *encoder;   /* NULL: the type uses no format */
@@ -36,7 +36,7 @@ struct wr_host_api {
     const struct wr_node *node; /* the handler in its configuration; NULL: none */
 };
 
-/* Fills host->shown. name: the handler's name, borrowed as long as the host is used. */
+/* Fills host->host_table. name: the handler's name, borrowed as long as the host is used. */
 void wr_host_api_init(struct wr_host_api *host, const char *name, const struct wr_type *type);
 
 /* weir_host.refuse. refusal: gets the error; NULL: it is not called within create. node: of the handler or

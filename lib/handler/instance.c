@@ -352,7 +352,7 @@ struct wr_instance *wr_instance_new(struct wr_type *type, const struct wr_config
 bool wr_instance_prepare(struct wr_instance *instance, struct wr_error *error)
 {
     *error = (struct wr_error){0};
-    return wr_prepare(instance->type, instance->host.shown.name, instance->host.node, instance->host.log,
+    return wr_prepare(instance->type, instance->host.host_table.name, instance->host.node, instance->host.log,
                       error);
 }
 
@@ -361,7 +361,7 @@ bool wr_instance_create(struct wr_instance *instance, struct wr_error *error)
     if (!wr_instance_prepare(instance, error))
         return false;
     instance->host.refusal = error;
-    instance->self = wr_prepare_create(instance->type, &instance->host.shown, instance->options,
+    instance->self = wr_prepare_create(instance->type, &instance->host.host_table, instance->options,
                                        &instance->host.breach, error);
     instance->host.refusal = NULL;
     instance->host.node = NULL; /* its document may go before the instance does */
@@ -373,7 +373,7 @@ void wr_instance_free(struct wr_instance *instance)
     if (!instance)
         return;
     if (instance->self)
-        wr_prepare_destroy(instance->type, instance->host.shown.name, instance->self, instance->host.log);
+        wr_prepare_destroy(instance->type, instance->host.host_table.name, instance->self, instance->host.log);
     wr_encoder_fini(&instance->encoder);
     wr_parts_fini(&instance->parts);
     wr_host_api_fini(&instance->host);
@@ -417,7 +417,7 @@ struct wr_lane_handler wr_instance_for_lane(struct wr_instance *instance)
         .kinds = instance->type->is.kinds | WEIR_KINDS_SUMMARY, /* else it gets their parts */
         .has_flush = instance->type->is.flush != NULL,
         .has_now = instance->type->is.emit_now != NULL,
-        .patience_ns = instance->host.try_timeout_ns,
+        .try_timeout_ns = instance->host.try_timeout_ns,
         .breach = instance->host.breach,
     };
 }

@@ -169,8 +169,8 @@ static bool call(struct wr_type *type, const char *name, const struct wr_node *n
     struct wr_host_api host = {.log = log, .refusal = error, .node = node};
     wr_host_api_init(&host, type->is.name, type);
     struct wr_thread_state thread_state = wr_thread_state_save();
-    bool prepared =
-        type->kind == &wr_plugins_sources ? type->source.prepare(&host.shown) : type->is.prepare(&host.shown);
+    bool prepared = type->kind == &wr_plugins_sources ? type->source.prepare(&host.host_table)
+                                                      : type->is.prepare(&host.host_table);
     wr_prepare_log_breach(type, type->is.name, wr_thread_state_restore(&thread_state), log);
     if (!prepared && !error->code)
         wr_error_set(error, WEIR_ERR_CONFIG, "%s: the %s \"%s\" cannot be used; it gave no reason", name,

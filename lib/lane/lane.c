@@ -487,7 +487,7 @@ struct wr_lane_progress wr_lane_get_progress(struct wr_lane *lane)
     wr_lock_enter(&lane->lock);
     struct wr_lane_progress progress = {
         .settled = wr_lane_ledger_done(&lane->ledger),
-        .timeout_ns = lane->settings.block_timeout_ns + lane->handler.patience_ns,
+        .timeout_ns = lane->settings.block_timeout_ns + lane->handler.try_timeout_ns,
         .is_awaited = lane->ledger.waiters.count > 0,
     };
     wr_lane_unlock(lane);

@@ -22,11 +22,11 @@ struct wr_lane_handler {
     const char *identity;         /* everything configured, as text. Holds secrets. */
     const char *spool;            /* folder; NULL: none */
     struct wr_lane_settings settings;
-    uint32_t kinds;      /* WEIR_KINDS_* that it takes */
-    bool has_flush;      /* it has to be called */
-    bool has_now;        /* it has emit_now */
-    int64_t patience_ns; /* how long an attempt may take in addition to block_timeout */
-    const char *breach;  /* process state that create changed; lives until the process ends; NULL: none */
+    uint32_t kinds;         /* WEIR_KINDS_* that it takes */
+    bool has_flush;         /* it has to be called */
+    bool has_now;           /* it has emit_now */
+    int64_t try_timeout_ns; /* how long an attempt may take in addition to block_timeout */
+    const char *breach;     /* process state that create changed; lives until the process ends; NULL: none */
 };
 
 /* Instances that a change took out of use, for the caller to free without locks. */

@@ -61,33 +61,33 @@ static bool is_own_group(gid_t group)
 }
 
 /* What the object is in messages: "this file", or "the folder /x" that is above it. */
-struct shown {
+struct wording {
     const char *path, *what, *above;
     const char *or_sticky;
 };
 
-static bool check(const struct shown *shown, const struct stat *status, int code, struct wr_error *error)
+static bool check(const struct wording *wording, const struct stat *status, int code, struct wr_error *error)
 {
     unsigned mode = status->st_mode & 07777u;
     if (status->st_uid != 0 && status->st_uid != geteuid())
         return wr_error_refuse(error, code,
                                "%s: refused: another user (%u) owns %s%s; chown or WEIR_TRUST helps",
-                               shown->path, (unsigned)status->st_uid, shown->what, shown->above);
-    bool is_sticky = *shown->or_sticky && (status->st_mode & S_ISVTX);
+                               wording->path, (unsigned)status->st_uid, wording->what, wording->above);
+    bool is_sticky = *wording->or_sticky && (status->st_mode & S_ISVTX);
     if ((status->st_mode & S_IWOTH) && !is_sticky)
         return wr_error_refuse(error, code, "%s: refused: others may write %s%s (mode %04o); chmod o-w%s helps",
-                               shown->path, shown->what, shown->above, mode, shown->or_sticky);
+                               wording->path, wording->what, wording->above, mode, wording->or_sticky);
     if ((status->st_mode & S_IWGRP) && !is_own_group(status->st_gid) && !is_sticky)
         return wr_error_refuse(
             error, code, "%s: refused: a foreign group may write %s%s (mode %04o, group %u); chmod g-w%s helps",
-            shown->path, shown->what, shown->above, mode, (unsigned)status->st_gid, shown->or_sticky);
+            wording->path, wording->what, wording->above, mode, (unsigned)status->st_gid, wording->or_sticky);
     return true;
 }
 
 bool wr_file_perms_check_status(const char *path, const struct stat *status, int code, struct wr_error *error)
 {
-    const struct shown shown = {path, S_ISDIR(status->st_mode) ? "this folder" : "this file", "", ""};
-    return check(&shown, status, code, error);
+    const struct wording wording = {path, S_ISDIR(status->st_mode) ? "this folder" : "this file", "", ""};
+    return check(&wording, status, code, error);
 }
 
 /* ---- A path ---------------------------------------------------------------------------------- */
@@ -107,8 +107,8 @@ static bool check_above(const char *path, char *above, int code, struct wr_error
         slash[slash == above] = '\0';
         if (stat(above, &status) != 0)
             return fail_system(above, code, error);
-        const struct shown shown = {path, "the folder ", above, " or +t"};
-        if (!check(&shown, &status, code, error))
+        const struct wording wording = {path, "the folder ", above, " or +t"};
+        if (!check(&wording, &status, code, error))
             return false;
     }
     return true;

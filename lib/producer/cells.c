@@ -25,7 +25,7 @@ static bool make_chunk(struct wr_cells *cells, unsigned chunk)
 {
     cells->chunks[chunk] = map(((size_t)WR_CELLS_FIRST_CHUNK << chunk) * sizeof(struct wr_cell));
     /* relaxed: it is zeros, and what is stored there is read by loads that acquire */
-    atomic_store_explicit(&cells->shown[chunk], cells->chunks[chunk], memory_order_relaxed);
+    atomic_store_explicit(&cells->published[chunk], cells->chunks[chunk], memory_order_relaxed);
     return cells->chunks[chunk];
 }
 
@@ -110,7 +110,7 @@ struct wr_cell *wr_cells_find(const struct wr_cells *cells, uint32_t series)
 {
     unsigned chunk = chunk_of(series);
     struct wr_cell *first =
-        chunk < WR_CELLS_CHUNKS ? atomic_load_explicit(&cells->shown[chunk], memory_order_relaxed) : NULL;
+        chunk < WR_CELLS_CHUNKS ? atomic_load_explicit(&cells->published[chunk], memory_order_relaxed) : NULL;
     return first ? &first[series - ((1u << chunk) - 1) * WR_CELLS_FIRST_CHUNK] : NULL;
 }
 

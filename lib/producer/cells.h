@@ -78,8 +78,8 @@ struct wr_cells {
     _Atomic(struct wr_cell *) first;         /* those that are open, the latest first */
     uint64_t taken;                          /* under the round lock: of the values */
     struct wr_cell *chunks[WR_CELLS_CHUNKS]; /* chunk n holds WR_CELLS_FIRST_CHUNK << n of them, by series */
-    _Atomic(struct wr_cell *) shown[WR_CELLS_CHUNKS]; /* the same for the reader, see wr_cells_find */
-    char *room;                                       /* for buckets */
+    _Atomic(struct wr_cell *) published[WR_CELLS_CHUNKS]; /* the same for the reader, see wr_cells_find */
+    char *room;                                           /* for buckets */
     size_t room_left;
 };
 

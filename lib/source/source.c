@@ -100,7 +100,7 @@ static bool fill_options(struct wr_source *source, struct wr_prepare_options *fr
 static bool set_identity(struct wr_source *source, const struct wr_prepare_options *from)
 {
     struct wr_buffer text = {0};
-    wr_buffer_put_format(&text, "%s ", source->shown.name);
+    wr_buffer_put_format(&text, "%s ", source->host_table.name);
     wr_prepare_put_identity(&text, from);
     wr_buffer_put_text(&text, source->patterns.text ? source->patterns.text : "");
     source->identity = wr_buffer_take(&text);
@@ -111,7 +111,7 @@ static bool set_identity(struct wr_source *source, const struct wr_prepare_optio
 
 static void log_breach(const struct wr_source *source, const char *breach)
 {
-    wr_prepare_log_breach(source->type, source->shown.name, breach, &source->runtime->log);
+    wr_prepare_log_breach(source->type, source->host_table.name, breach, &source->runtime->log);
 }
 
 /* ---- Making one ------------------------------------------------------------------------------ */
@@ -119,11 +119,12 @@ static void log_breach(const struct wr_source *source, const char *breach)
 bool wr_source_create(struct wr_source *source, const struct wr_node *node, struct wr_error *error)
 {
     *error = (struct wr_error){0};
-    if (!wr_prepare(source->type, source->shown.name, node, &source->runtime->log, error))
+    if (!wr_prepare(source->type, source->host_table.name, node, &source->runtime->log, error))
         return false;
     source->refusal = error;
     source->node = node;
-    source->self = wr_prepare_create(source->type, &source->shown, source->own_options, &source->breach, error);
+    source->self =
+        wr_prepare_create(source->type, &source->host_table, source->own_options, &source->breach, error);
     source->refusal = NULL;
     source->node = NULL; /* its document may go before the source does */
     log_breach(source, source->breach);
@@ -179,7 +180,7 @@ struct wr_source *wr_source_new(struct wr_runtime *runtime, struct wr_type *type
 void wr_source_destroy(struct wr_source *source)
 {
     if (source->self)
-        wr_prepare_destroy(source->type, source->shown.name, source->self, &source->runtime->log);
+        wr_prepare_destroy(source->type, source->host_table.name, source->self, &source->runtime->log);
     source->self = NULL;
 }
 
@@ -237,11 +238,11 @@ static void note_failure(struct wr_source *source, const char *reason)
     if (!source->is_failing) {
         source->is_failing = true;
         source->failing_since_ns = now_ns;
-        wr_log_write(&source->runtime->log, WEIR_LOG_WARNING, "%s: %s; trying again", source->shown.name,
+        wr_log_write(&source->runtime->log, WEIR_LOG_WARNING, "%s: %s; trying again", source->host_table.name,
                      reason);
     } else if (now_ns >= source->reminder_ns) {
         wr_log_write(&source->runtime->log, WEIR_LOG_WARNING, "%s: still failing after %" PRId64 " s: %s",
-                     source->shown.name, (now_ns - source->failing_since_ns) / WR_NS_PER_S, reason);
+                     source->host_table.name, (now_ns - source->failing_since_ns) / WR_NS_PER_S, reason);
     } else {
         return;
     }
@@ -253,8 +254,8 @@ void wr_source_works(struct wr_source *source)
     if (!source->is_failing)
         return;
     source->is_failing = false;
-    wr_log_write(&source->runtime->log, WEIR_LOG_WARNING, "%s: back after %" PRId64 " s", source->shown.name,
-                 (wr_clock_monotonic_ns() - source->failing_since_ns) / WR_NS_PER_S);
+    wr_log_write(&source->runtime->log, WEIR_LOG_WARNING, "%s: back after %" PRId64 " s",
+                 source->host_table.name, (wr_clock_monotonic_ns() - source->failing_since_ns) / WR_NS_PER_S);
 }
 
 /* ---- The thread's calls ---------------------------------------------------------------------- */
@@ -313,7 +314,7 @@ static void fail(struct wr_source *source, const weir_outcome *outcome)
     end_sets(source);
     set_last_error(source, outcome->reason);
     source->end_state = WEIR_SOURCE_BROKEN;
-    wr_log_write(&source->runtime->log, WEIR_LOG_ERROR, "%s: %s; it has ended", source->shown.name,
+    wr_log_write(&source->runtime->log, WEIR_LOG_ERROR, "%s: %s; it has ended", source->host_table.name,
                  outcome->reason);
 }
 
@@ -361,7 +362,8 @@ static int run_open(struct wr_source *source, weir_outcome *outcome)
         if (has_ended) {
             end_sets(source);
             source->end_state = WEIR_SOURCE_ENDED;
-            wr_log_write(&source->runtime->log, WEIR_LOG_INFO, "%s: its input has ended", source->shown.name);
+            wr_log_write(&source->runtime->log, WEIR_LOG_INFO, "%s: its input has ended",
+                         source->host_table.name);
         }
         if (code == WEIR_OUTCOME_FAILED)
             fail(source, outcome);
@@ -375,7 +377,7 @@ static void *run(void *argument)
 {
     struct wr_source *source = argument;
     char name[16] = "source:";
-    strncat(name, source->shown.name, sizeof name - strlen(name) - 1);
+    strncat(name, source->host_table.name, sizeof name - strlen(name) - 1);
     wr_thread_set_name(name);
     for (bool again = true; again && open_source(source);) {
         weir_outcome outcome;
@@ -394,7 +396,7 @@ static void *run(void *argument)
 
 static bool fail_start(const struct wr_source *source, const char *what, int number, struct wr_error *error)
 {
-    return wr_error_refuse(error, WEIR_ERR_MEMORY, "%s: %s: %s", source->shown.name, what,
+    return wr_error_refuse(error, WEIR_ERR_MEMORY, "%s: %s: %s", source->host_table.name, what,
                            wr_error_system_text(number));
 }
 
@@ -477,7 +479,7 @@ void wr_source_read_stats(struct wr_source *source, weir_source_stats *stats)
         .refused = atomic_load_explicit(&source->refused, memory_order_relaxed),
         .bytes = atomic_load_explicit(&source->bytes, memory_order_relaxed),
     };
-    snprintf(stats->name, sizeof stats->name, "%s", source->shown.name);
+    snprintf(stats->name, sizeof stats->name, "%s", source->host_table.name);
     snprintf(stats->type, sizeof stats->type, "%s", source->type->is.name);
     wr_lock_enter(&source->error_lock);
     memcpy(stats->last_error, source->last_error, sizeof stats->last_error);

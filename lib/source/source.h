@@ -59,7 +59,7 @@ enum wr_source_fault {
 };
 
 struct wr_source {
-    weir_host shown; /* what the plugin gets: first, so that it leads here */
+    weir_host host_table; /* what the plugin gets: first, so that it leads here */
     struct wr_runtime *runtime;
     struct wr_type *type;
     struct wr_source_options options;

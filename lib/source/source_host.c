@@ -71,7 +71,7 @@ void wr_source_host_refuse(struct wr_source *source, enum wr_source_fault kind, 
         return;
     source->logged[kind] = true;
     wr_log_write(&source->runtime->log, WEIR_LOG_WARNING, "%s: %s; further ones are only counted",
-                 source->shown.name, text);
+                 source->host_table.name, text);
 }
 
 /* ---- Counters -------------------------------------------------------------------------------- */
@@ -224,7 +224,7 @@ static void refuse_wait(struct wr_source *source, size_t count)
     wr_log_write(&source->runtime->log, WEIR_LOG_ERROR,
                  "%s: the source type is at fault: it waits for %zu descriptors, and only the first %d are "
                  "looked at; keep more in an epoll descriptor",
-                 source->shown.name, count, FDS_MAX);
+                 source->host_table.name, count, FDS_MAX);
 }
 
 /* The sockets are emptied before the flags are read that those set first who write to them. */
@@ -311,7 +311,7 @@ const char *wr_source_host_put_group(struct wr_buffer *out, const struct wr_sour
 {
     const struct wr_source_options *options = &source->options;
     if (!group)
-        group = options->group ? options->group : source->shown.name;
+        group = options->group ? options->group : source->host_table.name;
     if (options->group_prefix)
         wr_buffer_put_format(out, "%s.", options->group_prefix);
     if (source->scope && source->scope->group_prefix)
@@ -600,7 +600,7 @@ static uint64_t mark(const weir_host *host)
 uint64_t wr_source_host_mark_repeat(struct wr_source *source)
 {
     source->repeats++;
-    uint64_t number = mark(&source->shown);
+    uint64_t number = mark(&source->host_table);
     wr_source_marks_note_repeat(&source->marks, number);
     return number;
 }
@@ -677,7 +677,7 @@ void wr_source_host_init(struct wr_source *source, const char *name)
 {
     source->add = wr_source_host_add;
     wr_connecting_init(&source->connecting);
-    source->shown = (weir_host){
+    source->host_table = (weir_host){
         .size = sizeof(weir_host),
         .abi = WEIR_SOURCE_ABI,
         .name = name,

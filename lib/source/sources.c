@@ -161,7 +161,7 @@ static void forget_started(struct sources *sources, struct wr_source *source)
 static void leave_behind(struct sources *sources, struct wr_source *source)
 {
     wr_log_write(&sources->runtime->log, WEIR_LOG_ERROR, "%s: does not stop; it is left behind",
-                 source->shown.name);
+                 source->host_table.name);
     source->is_left = source->type->is_stuck = true;
 }
 
@@ -172,7 +172,7 @@ static void leave_unawaited(struct sources *sources, struct wr_source *source)
         &sources->runtime->log, WEIR_LOG_ERROR,
         "%s: is left behind until it ends: it is not waited for, as a source of the type \"%s\" did not "
         "stop before",
-        source->shown.name, source->type->is.name);
+        source->host_table.name, source->type->is.name);
     source->is_left = true;
 }
 

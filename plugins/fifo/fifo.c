@@ -105,9 +105,9 @@ static void *fifo_create(const weir_host *host, const void *given)
         .read_fd = -1,
     };
     fifo->pipe.path = fifo->pipe.paths[0];
-    const weir_try_timeout *patience = host->service(host, WEIR_SERVICE_TRY_TIMEOUT);
-    if (patience)
-        patience->set(host, fifo->max_wait_ms);
+    const weir_try_timeout *try_timeout = host->service(host, WEIR_SERVICE_TRY_TIMEOUT);
+    if (try_timeout)
+        try_timeout->set(host, fifo->max_wait_ms);
     return fifo;
 }
 

@@ -29,7 +29,7 @@ static void setup(void)
     lane->worker.state = WR_THREAD_AWAKE;
     core = (struct wr_host_api){.lane = lane, .log = &log_of_test};
     wr_host_api_init(&core, "push", &type);
-    host = &core.shown;
+    host = &core.host_table;
 }
 
 #endif

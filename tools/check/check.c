@@ -187,11 +187,11 @@ static void put_source(struct wr_buffer *out, const struct wr_config *config, co
     struct wr_options_table common_options =
         wr_source_options_table(source->type->is.flags & WEIR_SOURCE_TYPE_PARSES);
     wr_buffer_put_text(out, "  ");
-    command_put_padded(out, source->shown.name, NAME_WIDTH);
+    command_put_padded(out, source->host_table.name, NAME_WIDTH);
     wr_buffer_put_format(out, " %s", source->type->is.name);
     put_options(out, &source->type->options, source->own_options);
     put_options(out, &common_options, &source->options);
-    put_origin(out, config, file_of_source(config, source->shown.name));
+    put_origin(out, config, file_of_source(config, source->host_table.name));
     wr_buffer_put_text(out, "\n");
 }
 

@@ -197,7 +197,7 @@ static void add_all(struct probes *all, const struct wr_plan *plan, const struct
     }
     for (const struct wr_source *source = sources; source; source = source->next)
         all->items[all->count++] = (struct probe){
-            .name = source->shown.name,
+            .name = source->host_table.name,
             .remark = "\n",
             .type = source->type,
             .options = source->own_options,

@@ -198,7 +198,8 @@ static void add_handler(struct subjects *all, const struct wr_plan_handler *hand
 static void add_source(struct subjects *all, const struct wr_source *source, const struct wr_node *node)
 {
     struct subject *subject = &all->items[all->count++];
-    *subject = (struct subject){.what = "source", .name = source->shown.name, .node = node, .source = source};
+    *subject =
+        (struct subject){.what = "source", .name = source->host_table.name, .node = node, .source = source};
     places_init(&subject->places, source->type->is.name, &source->type->options, source->own_options);
 }
 

@@ -145,11 +145,11 @@ static const void *service_find(const weir_host *host, const char *id)
 
 void vet_services_attach(struct vet_probe *probe)
 {
-    weir_host *shown = &probe->instance->host.shown;
-    vet_tested_attach(&probe->tested, shown);
-    shown->count = service_count;
-    shown->wake_in = service_wake_in;
-    shown->wait = service_wait;
-    shown->stopping = service_stopping;
-    shown->service = service_find;
+    weir_host *table = &probe->instance->host.host_table;
+    vet_tested_attach(&probe->tested, table);
+    table->count = service_count;
+    table->wake_in = service_wake_in;
+    table->wait = service_wait;
+    table->stopping = service_stopping;
+    table->service = service_find;
 }

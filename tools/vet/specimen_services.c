@@ -212,7 +212,7 @@ static int take(struct vet_specimen *specimen, uint64_t hash, uint64_t count)
 /* In place of wr_source_host_add: also what the core's parser adds comes here. */
 static int take_record(struct wr_source *source, const weir_record *record)
 {
-    struct vet_specimen *specimen = specimen_of(&source->shown);
+    struct vet_specimen *specimen = specimen_of(&source->host_table);
     check_record(record);
     return take(specimen, hash_of(record) | 1, record->count);
 }
@@ -379,10 +379,10 @@ static const void *host_service(const weir_host *host, const char *id)
 
 void vet_specimen_attach(struct vet_specimen *specimen)
 {
-    weir_host *shown = &specimen->source->shown;
-    vet_tested_attach(&specimen->tested, shown);
-    shown->wait = host_wait;
-    shown->stopping = host_stopping;
-    shown->service = host_service;
+    weir_host *table = &specimen->source->host_table;
+    vet_tested_attach(&specimen->tested, table);
+    table->wait = host_wait;
+    table->stopping = host_stopping;
+    table->service = host_service;
     specimen->source->add = take_record;
 }

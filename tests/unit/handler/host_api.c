@@ -390,16 +390,16 @@ Test(host_api, the_color_service_sets_the_encoders_color)
     cr_assert(encoder.color);
 }
 
-Test(host_api, the_patience_is_clamped_to_a_day)
+Test(host_api, the_try_timeout_is_clamped_to_a_day)
 {
-    const weir_try_timeout *patience = host->service(host, WEIR_SERVICE_TRY_TIMEOUT);
-    cr_assert_eq(patience->size, sizeof *patience);
+    const weir_try_timeout *try_timeout = host->service(host, WEIR_SERVICE_TRY_TIMEOUT);
+    cr_assert_eq(try_timeout->size, sizeof *try_timeout);
     cr_assert_eq(core.try_timeout_ns, 0);
-    patience->set(host, 1500);
+    try_timeout->set(host, 1500);
     cr_assert_eq(core.try_timeout_ns, 1500 * WR_NS_PER_MS);
-    patience->set(host, -1);
+    try_timeout->set(host, -1);
     cr_assert_eq(core.try_timeout_ns, 0);
-    patience->set(host, INT64_MAX);
+    try_timeout->set(host, INT64_MAX);
     cr_assert_eq(core.try_timeout_ns, 86400 * WR_NS_PER_S);
 }
 

@@ -429,7 +429,7 @@ Test(instance, refusing_is_ignored_outside_create)
 {
     make("");
     cr_assert(wr_instance_create(instance, &error));
-    instance->host.shown.refuse(&instance->host.shown, "limit", "too late");
+    instance->host.host_table.refuse(&instance->host.host_table, "limit", "too late");
     cr_assert_eq(error.code, 0);
 }
 
@@ -661,22 +661,22 @@ Test(instance, a_successor_of_a_failed_handler_starts_again)
     wr_lane_free_unused(lane);
 }
 
-static void set_patience(const weir_host *host)
+static void set_try_timeout(const weir_host *host)
 {
-    const weir_try_timeout *patience = host->service(host, WEIR_SERVICE_TRY_TIMEOUT);
-    patience->set(host, 7000);
+    const weir_try_timeout *try_timeout = host->service(host, WEIR_SERVICE_TRY_TIMEOUT);
+    try_timeout->set(host, 7000);
 }
 
-Test(instance, a_successor_has_the_patience_set_in_create)
+Test(instance, a_successor_has_the_try_timeout_set_in_create)
 {
     struct wr_lane *lane = make_lane();
-    lane->handler.patience_ns = WR_NS_PER_S;
+    lane->handler.try_timeout_ns = WR_NS_PER_S;
     apply_to(lane);
-    cr_assert_eq(lane->handler.patience_ns, 0);
-    refuse = set_patience;
+    cr_assert_eq(lane->handler.try_timeout_ns, 0);
+    refuse = set_try_timeout;
     wr_instance_create(instance, &error);
     apply_to(lane);
-    cr_assert_eq(lane->handler.patience_ns, 7 * WR_NS_PER_S);
+    cr_assert_eq(lane->handler.try_timeout_ns, 7 * WR_NS_PER_S);
     wr_lane_free_unused(lane);
 }
 
