@@ -118,9 +118,9 @@ struct wr_config {
     _Atomic bool logged;            /* its warnings, with those of the handlers; see origin */
     const struct wr_node *labels;   /* settings.labels, for errors; NULL: none */
     const struct wr_node *instance; /* settings.instance; NULL: none, so WR_CONFIG_INSTANCE */
-    struct wr_metric_rules
-        metrics;          /* the section "metrics", borrowed from `origin` in an edited configuration */
-    size_t patterns_read; /* entries of it with '*' */
+    /* the section "metrics", borrowed from `origin` in an edited configuration */
+    struct wr_metric_rules metrics;
+    size_t patterns_read;              /* entries of it with '*' */
     const struct wr_node *defaults;    /* handlers."*": defaults of the common options; NULL: none */
     struct wr_transform *transforms;   /* of its routes, linked by next; see origin */
     struct wr_config_handler *sources; /* the section "sources", borrowed from `origin` in an edited one */

@@ -382,8 +382,8 @@ bool wr_options_check_required(const struct wr_options_fill *fill, const struct 
             wr_node_error(object, error, "the option \"%s\" is missing: %s", row->name, row->help);
         else
             wr_error_set(error, WEIR_ERR_CONFIG, "the option \"%s\" is missing: %s", row->name, row->help);
-        if (!wr_problems_go_on(object ? fill->problems : NULL, false,
-                               error)) /* else the caller sets the place */
+        /* without an object the caller sets the place */
+        if (!wr_problems_go_on(object ? fill->problems : NULL, false, error))
             return false;
         valid = false;
     }

@@ -555,8 +555,8 @@ void wr_dispatcher_stop(struct wr_dispatcher *dispatcher, int64_t deadline_ns)
 /* Caller holds the round lock. Waits for the end of the thread. Returns whether it has to be joined. */
 static bool await_end(struct wr_dispatcher *dispatcher, int64_t deadline_ns, const sigset_t *signals)
 {
-    wr_deferred_log_leave(
-        &dispatcher->deferred_log); /* while this thread waits, others may hold the round lock */
+    /* while this thread waits, others may hold the round lock */
+    wr_deferred_log_leave(&dispatcher->deferred_log);
     while (dispatcher->running && wr_clock_monotonic_ns() < deadline_ns)
         wr_condition_wait_open(&dispatcher->ended, &dispatcher->round, deadline_ns, signals);
     wr_deferred_log_enter(&dispatcher->deferred_log);

@@ -41,8 +41,8 @@ struct wr_dispatcher {
     const struct wr_worker_env *worker_env;
     struct wr_room_waiter *room_waiters; /* linked by next */
     struct wr_log *log;
-    struct wr_deferred_log
-        deferred_log; /* messages of handlers and of the journal, logged when the round is left */
+    /* messages of handlers and of the journal, logged when the round is left */
+    struct wr_deferred_log deferred_log;
     /* called at the end of each round, for periodic work; lowers *next_ns to its next time */
     void (*tend)(void *ctx, int64_t now_ns, int64_t *next_ns);
     void *ctx;

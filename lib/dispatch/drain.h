@@ -25,10 +25,10 @@ struct wr_drain {
     struct wr_lane_now *now; /* of the thread that drains its own ring, for its synchronous call; else NULL */
     int64_t still_ns;        /* tests: the time of values that have none of their own */
     int64_t switched_ns;     /* wall clock: not after any value that the router takes */
-    char text[WR_PRODUCER_SLOTS / WR_RING_QUARTERS *
-              sizeof(weir_sample)]; /* metadata, between ring and segment */
-    struct wr_mapping mapping;      /* of the present event */
-    uint64_t unrouted;              /* values taken from rings whose group had no route by then */
+    /* metadata, between ring and segment */
+    char text[WR_PRODUCER_SLOTS / WR_RING_QUARTERS * sizeof(weir_sample)];
+    struct wr_mapping mapping; /* of the present event */
+    uint64_t unrouted;         /* values taken from rings whose group had no route by then */
 };
 
 /* Takes what was published before `tail`. Returns the number of samples. */

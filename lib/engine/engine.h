@@ -29,8 +29,8 @@ struct wr_engine_limits {
     int64_t quiet_ns;        /* before it logs for what it waits */
     int64_t logging_ns;      /* for messages that other threads are logging */
     int64_t save_ns; /* for a disk that is busy, in all lanes together: what is not on disk then is lost */
-    int64_t
-        taking_ns; /* a call of a group that has no synchronous handler any more, for its value to be taken */
+    /* a call of a group that has no synchronous handler any more, for its value to be taken */
+    int64_t taking_ns;
     int64_t no_round_ns; /* a call that needs room, while there is no round */
 };
 

@@ -29,13 +29,13 @@ struct wr_plan_item {
 struct wr_plan_handler {
     const char *name; /* borrowed from the configuration */
     struct wr_type *type;
-    struct wr_plan_item
-        item; /* the first that names its type; none if the configuration describes the handler */
+    /* the first that names its type; none if the configuration describes the handler */
+    struct wr_plan_item item;
     bool routed;
     struct wr_lane_settings settings;
-    struct wr_instance
-        *instance;        /* NULL: the lane keeps its own, or has none (see `ending`). The instance of an
-                             unrouted handler was created to validate its options; freed with the plan */
+    /* NULL: the lane keeps its own, or has none (see `ending`). The instance of an unrouted handler was created
+     * to validate its options; freed with the plan */
+    struct wr_instance *instance;
     int ending;           /* WR_LANE_LIVES, or enum weir_drop: why this process cannot have the handler */
     struct wr_lane *lane; /* NULL: not routed */
     bool new_lane;        /* the plan owns the lane, until it is committed */

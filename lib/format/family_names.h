@@ -12,8 +12,8 @@
 
 /* All zeros: none. */
 struct wr_family_names {
-    uint64_t
-        *slots; /* hashes of the names; 0: empty. A hash that two names have looks like one that is taken */
+    /* hashes of the names; 0: empty. A hash that two names have looks like one that is taken */
+    uint64_t *slots;
     size_t capacity, count;
     bool failed; /* out of memory */
 };

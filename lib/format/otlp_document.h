@@ -16,8 +16,8 @@ struct wr_otlp_resource;
 struct wr_otlp_style {
     bool json;
     bool delta; /* of summaries, what the interval has added to the totals */
-    uint32_t
-        buckets; /* with `delta`: the most of an exponential histogram; 0: histograms have explicit bounds */
+    /* with `delta`: the most of an exponential histogram; 0: histograms have explicit bounds */
+    uint32_t buckets;
 };
 
 /* Returns NULL if out of memory. */

@@ -29,8 +29,8 @@ struct wr_journal_reader {
     struct wr_journal_views views;
     struct wr_journal_reader_ring *rings; /* that are not empty */
     size_t ring_count;
-    struct wr_segment_file *
-        *segments; /* in use, with something committed, in the order in which they were begun */
+    /* in use, with something committed, in the order in which they were begun */
+    struct wr_segment_file **segments;
     size_t segment_count;
     uint32_t files;   /* the highest number of a ring or segment */
     uint32_t damaged; /* number of files that are damaged, in part or as a whole */

@@ -168,8 +168,8 @@ void wr_spool_io_move(struct wr_lane *lane)
     int64_t now_ns = wr_clock_monotonic_ns();
     if (dropped.samples)
         apply_lost(lane, WEIR_DROPPED_FULL, &dropped);
-    if (!lane->ledger.moving
-             .segment) /* it took too long: they were counted as dropped, even if they are on disk */
+    /* it took too long: they were counted as dropped, even if they are on disk */
+    if (!lane->ledger.moving.segment)
         return;
     if (result == WR_SPOOL_OK)
         apply_moved(lane, now_ns);
@@ -230,8 +230,8 @@ void wr_spool_io_fetch(struct wr_lane *lane)
     struct wr_spool_want want = {lane->settings.batch, lane->settings.batch_bytes, lane->labels};
     struct wr_spool_batch batch = {0};
     enum wr_spool_result result = WR_SPOOL_FAILED;
-    if (lane->spool_state
-            .settled) { /* otherwise samples that were settled without being in flight would be read again */
+    /* otherwise samples that were settled without being in flight would be read again */
+    if (lane->spool_state.settled) {
         wr_spool_io_settle(lane);
         return;
     }

@@ -18,8 +18,8 @@ struct wr_spool_state {
 
     uint64_t bytes; /* disk space that all samples there take */
 
-    uint32_t
-        settled; /* of what was fetched, samples that are settled in the ledger, but not in the spool yet */
+    /* of what was fetched, samples that are settled in the ledger, but not in the spool yet */
+    uint32_t settled;
     uint64_t settled_extra;
 
     bool spilling;        /* more is to be moved, up to... */

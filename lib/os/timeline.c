@@ -6,8 +6,8 @@
 #include "text/common.h"
 
 enum {
-    SHORTEST_LINE_TICKS =
-        400000, /* 0.1 to 0.4 ms: long enough for the error of a pair, about 20 ns, not to matter */
+    /* 0.1 to 0.4 ms: long enough for the error of a pair, about 20 ns, not to matter */
+    SHORTEST_LINE_TICKS = 400000,
     GOOD_PAIR_TICKS = 2000,
     TRIES = 4
 };

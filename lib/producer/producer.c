@@ -268,8 +268,8 @@ struct wr_producer *wr_producers_attach(struct wr_producers *producers)
     wr_lock_leave(&producers->lock);
     if (producer) {
         wr_producer_mine = producer;
-        pthread_setspecific(producers->key,
-                            producer); /* if it fails, no later thread can adopt the ring, which is harmless */
+        /* if it fails, no later thread can adopt the ring, which is harmless */
+        pthread_setspecific(producers->key, producer);
     } else {
         wr_producer_set_no_memory();
     }

@@ -36,8 +36,8 @@ struct wr_family {
     uint8_t rule_changes;      /* of the meaning, by configurations */
     struct wr_meaning program; /* as the program declared and described it */
     struct wr_meaning learned; /* from recovered values: handlers get it, but calls are not checked by it */
-    struct wr_meaning
-        meaning; /* that handlers get; its texts are in the registry's arena, as are those above */
+    /* that handlers get; its texts are in the registry's arena, as are those above */
+    struct wr_meaning meaning;
     enum weir_instrument enforced; /* by which calls are checked: without what was learned */
     uint32_t *members;             /* ids of its series */
     uint32_t member_count, member_room;

@@ -37,8 +37,8 @@ static bool check(struct block *block, const struct weir_metric *metric, const w
 static int decide(struct block *block)
 {
     const struct wr_group *last = NULL;
-    const struct weir_metric *same =
-        NULL; /* the series of the sample before, if that decides on this one too */
+    /* the series of the sample before, if that decides on this one too */
+    const struct weir_metric *same = NULL;
     bool unrouted = false, any;
     block->call.slots = 0;
     for (size_t i = 0; i < block->count; i++) {

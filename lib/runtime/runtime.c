@@ -312,10 +312,8 @@ static struct wr_runtime *create_or_wait(void)
             sched_yield();
         else if (word && !is_being_created(word))
             return (struct wr_runtime *)word;
-        else if (atomic_compare_exchange_strong(
-                     &the_runtime, &word,
-                     mine)) /* also if the parent was creating it when it forked this process */
-            return create_runtime();
+        else if (atomic_compare_exchange_strong(&the_runtime, &word, mine))
+            return create_runtime(); /* also if the parent was creating it when it forked this process */
     }
 }
 

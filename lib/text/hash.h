@@ -23,8 +23,8 @@ static inline uint64_t wr_hash_bytes(uint64_t seed, const char *bytes, size_t le
         memcpy(&word, bytes, 8);
         hash = wr_hash_mix(hash ^ word, UINT64_C(0xa0761d6478bd642f));
     }
-    if (length >=
-        4) { /* two halves that may overlap; as the length is mixed in, different texts still differ */
+    /* two halves that may overlap; as the length is mixed in, different texts still differ */
+    if (length >= 4) {
         uint32_t low, high;
         memcpy(&low, bytes, 4);
         memcpy(&high, bytes + length - 4, 4);

@@ -20,8 +20,8 @@ enum { SERIES_ROWS_IN_PAGE = 256 };
 
 /* All zeros: none is known. */
 struct series_rows {
-    struct series_row *
-        *pages;          /* indexed by weir_sample.series / SERIES_ROWS_IN_PAGE; NULL: none is known there */
+    /* indexed by weir_sample.series / SERIES_ROWS_IN_PAGE; NULL: none is known there */
+    struct series_row **pages;
     uint32_t room;       /* pages */
     char *common_labels; /* the configuration's labels as JSON; the labels of the rows include them */
 };

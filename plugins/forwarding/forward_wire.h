@@ -58,8 +58,8 @@ enum wire_state {
 
 /* The processes whose values the sender may pass on. */
 struct wire_path {
-    uint8_t
-        depth; /* through how many processes they may have come, the sender included; 0: it has its own only */
+    /* through how many processes they may have come, the sender included; 0: it has its own only */
+    uint8_t depth;
     uint8_t count;
     uint8_t ids[WIRE_PATH][WIRE_ID];
 };

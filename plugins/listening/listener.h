@@ -83,8 +83,8 @@ bool wr_listeners_find_loss(struct listeners *listeners, weir_outcome *outcome);
 
 /* Of all connections of a source. */
 struct accepting {
-    bool
-        is_short; /* the system has no descriptor or no memory for another one: none are accepted for a while */
+    /* the system has no descriptor or no memory for another one: none are accepted for a while */
+    bool is_short;
     bool logged_full, logged_short;
 };
 

@@ -92,8 +92,8 @@ static int take_digits(const char **at, int most, int64_t *number)
 static bool take_seconds(const char **at, int64_t *time_ns)
 {
     int64_t seconds, fraction = 0;
-    if (!take_digits(at, SECOND_DIGITS, &seconds) ||
-        seconds >= INT64_MAX / 2 / second_ns) /* so that sums with a width have room */
+    /* so that sums with a width have room */
+    if (!take_digits(at, SECOND_DIGITS, &seconds) || seconds >= INT64_MAX / 2 / second_ns)
         return false;
     if (**at == '.') {
         ++*at;

@@ -522,8 +522,8 @@ Test(aggregate, parts_and_buckets_count_for_the_limit_of_series)
     const double bounds[] = {1, 2};
     const char *const names[] = {"h0", "h1", "h2"};
     weir_metric *histograms[3];
-    configure(
-        "{\"aggregate\": \"1d\", \"percentiles\": [50, 90], \"aggregate_series\": 18}"); /* 9 parts each */
+    /* 9 parts each */
+    configure("{\"aggregate\": \"1d\", \"percentiles\": [50, 90], \"aggregate_series\": 18}");
     for (int i = 0; i < 3; i++) {
         histograms[i] = weir_get_histogram(stream, names[i], bounds, 2);
         weir_metric_add(histograms[i], 1);

@@ -14,9 +14,9 @@
 #include "../support/plain.h"
 
 enum {
-    LIMIT = 100000,
-    GROWTH_KIB = 16 * 1024
-}; /* LIMIT: the default of settings.max_series; GROWTH_KIB: allowed growth beyond it */
+    LIMIT = 100000,        /* the default of settings.max_series */
+    GROWTH_KIB = 16 * 1024 /* allowed growth beyond it */
+};
 
 /* ---- Handler --------------------------------------------------------------------------------- */
 

@@ -127,8 +127,8 @@ static void kill_round(int round, uint64_t *random)
     while (atomic_load(&shared->waiting) < PROCESSES)
         usleep(1000);
     atomic_store(&shared->go, 1);
-    while (round % 2 == 0 &&
-           !atomic_load(&shared->adding)) /* in every other round values are added, on any machine */
+    /* in every other round values are added, on any machine */
+    while (round % 2 == 0 && !atomic_load(&shared->adding))
         usleep(1000);
     for (int i = 0; i < PROCESSES; i++) {
         usleep(plain_draw(random, LIFE_US / PROCESSES * 2));

@@ -140,8 +140,8 @@ int main(int argc, char **argv)
     if (!ended) /* a thread that did not end in time is kept, as documented */
         return 0;
     const char *kind = getenv("BREAK_KIND");
-    if (!kind ||
-        strcmp(kind, "stat") != 0) /* a handler that cannot check whether a descriptor is its own leaves it */
+    /* a handler that cannot check whether a descriptor is its own leaves it */
+    if (!kind || strcmp(kind, "stat") != 0)
         check_entries("/proc/self/fd", descriptors);
     check_entries("/proc/self/task", threads);
     return 0;

@@ -22,8 +22,8 @@ struct spool_read_file {
 struct spool_read_box {
     const char *place, *name; /* the spool's folder, and the name in it */
     char handler[256];
-    bool
-        is_altered; /* the handler's name is as it is in the folder's name: shortened, or in other characters */
+    /* the handler's name is as it is in the folder's name: shortened, or in other characters */
+    bool is_altered;
     uint32_t pid;
     int64_t created_ns; /* 0: not known */
     bool in_use;        /* the process is running */

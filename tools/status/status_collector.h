@@ -7,8 +7,8 @@
 
 struct status_collector {
     const char *url; /* "http://127.0.0.1:8080" */
-    const char
-        *token_file;  /* NULL: the one that a collector of this user has made, if the URL is of this machine */
+    /* NULL: the one that a collector of this user has made, if the URL is of this machine */
+    const char *token_file;
     bool json;        /* prints what the collector sends */
     int64_t every_ns; /* 0: once */
 };

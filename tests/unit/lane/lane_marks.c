@@ -181,8 +181,8 @@ Test(lane_marks, a_flush_waits_for_the_handler_that_replaces_a_failed_one)
 {
     struct wr_error error;
     fail_with_a_journal();
-    const struct wr_lane_handler next = {.instance =
-                                             (struct wr_instance *)&fixture, /* only its address is used */
+    /* only its address is used */
+    const struct wr_lane_handler next = {.instance = (struct wr_instance *)&fixture,
                                          .settings = fixture.settings};
     const struct wr_lane_change change = {
         .end_reason = WR_LANE_LIVES, .handler = &next, .journaled = fixture.lane->journaled};
