@@ -62,7 +62,7 @@ struct wr_status_process {
     char program[WR_STATUS_NAME_ROOM];
     char weir[32]; /* the library's version */
 
-    char config[WR_STATUS_NAME_ROOM]; /* source of the current configuration */
+    char config[WR_STATUS_NAME_ROOM]; /* origin of the current configuration */
     int64_t configured_wall_ns;       /* when it was applied; 0: none ever was */
     uint64_t configurations;          /* number of configurations that were applied */
 
