@@ -194,10 +194,11 @@ int weir_stream_remove(weir_stream *stream)
                         : begin(&call, "weir_stream_remove: the stream is NULL");
     if (fails || refuses_to_remove_stream(&call, stream))
         return end(&call, true);
-    uint32_t *series = wr_reuse_unpin(&call.runtime->registry, stream, &count);
+    uint32_t *series = wr_reuse_list_series(&call.runtime->registry, stream, &count);
     if (!series)
         return end(&call, wr_error_no_memory(&call.error, NULL));
     wr_engine_end_series(wr_runtime_engine(call.runtime), series, count);
+    wr_reuse_unpin(&call.runtime->registry, stream); /* not before: the ids would be those of others */
     free(series);
     return 0;
 }

@@ -79,13 +79,22 @@ static bool has_left(const struct wr_lane *lane, const struct wr_lane_bound *bou
            wr_lane_ledger_front_in_memory(&lane->ledger) >= bound->position;
 }
 
-/* The handler may still read a batch that was settled without it, and a spooler what was dropped meanwhile. */
+/* What the thread has of the disk has the ids of the time when it was read, and may be of another process, with
+ * positions of its own. The handler may still read a batch that was settled without it, and a spooler what was
+ * dropped meanwhile. */
+static bool is_in_hand(const struct wr_lane *lane)
+{
+    const struct wr_flight *flight = &lane->ledger.flight;
+    return (flight->range.segment && (flight->spooled || flight->settled_early)) ||
+           lane->ledger.fetched.range.segment || lane->spool_state.busy;
+}
+
 bool wr_lane_bound_is_past(struct wr_lane *lane, struct wr_lane_bound *bound)
 {
     sigset_t signals;
     wr_lane_lock_from_program(lane, &signals);
     bool is_past = find_standing(lane, bound) == WR_LANE_SETTLED || has_left(lane, bound);
-    is_past = is_past && !lane->ledger.flight.settled_early && !lane->spool_state.busy;
+    is_past = is_past && !is_in_hand(lane);
     wr_lane_unlock_from_program(lane, &signals);
     return is_past;
 }

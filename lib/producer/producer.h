@@ -157,7 +157,7 @@ static inline bool wr_producer_begin_reading(struct wr_producer *producer)
         return false;
     /* The store comes before the search: either wr_producers_note_reads sees it, or the search sees what was
      * done before that. Its membarrier is the fence, so here only the compiler is kept from moving it. Without
-     * membarrier both exchange the number, and whoever is second sees what the first one did before. */
+     * membarrier both exchange the number, and the second one sees what the first one did before. */
     if (WR_UNLIKELY(producer->fenced))
         atomic_exchange(&producer->reads, reads + 1);
     else

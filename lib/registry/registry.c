@@ -110,6 +110,13 @@ bool wr_registry_is_full(const struct wr_registry *registry)
            atomic_load_explicit(&registry->max, memory_order_relaxed);
 }
 
+bool wr_registry_has_places(const struct wr_registry *registry, const struct weir_stream *stream)
+{
+    uint32_t count = atomic_load_explicit(&registry->count, memory_order_relaxed);
+    bool counts = stream && (stream->is_counted || !stream->label_count);
+    return count + (counts ? 1 : 2) <= atomic_load_explicit(&registry->max, memory_order_relaxed);
+}
+
 bool wr_registry_count_one(struct wr_registry *registry)
 {
     if (wr_registry_is_full(registry))

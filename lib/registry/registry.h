@@ -258,9 +258,12 @@ struct weir_metric *wr_registry_find_metric(const struct wr_registry *registry,
 void wr_registry_lock(struct wr_registry *registry, sigset_t *signals);
 void wr_registry_unlock(struct wr_registry *registry, const sigset_t *signals);
 
-/* [registry lock] Counts one more group, label set or series. Returns false if settings.max_series is reached.
- */
+/* [registry lock] Counts one more group or series. Returns false if settings.max_series is reached. */
 bool wr_registry_count_one(struct wr_registry *registry);
+
+/* [registry lock] Whether a series of the stream, and the stream if it does not count yet, have places. NULL:
+ * of a new label set. */
+bool wr_registry_has_places(const struct wr_registry *registry, const struct weir_stream *stream);
 
 /* Notes that a group has had no room, for the message about it. */
 void wr_registry_note_full(struct wr_registry *registry, struct wr_group *group);

@@ -42,8 +42,9 @@ static bool is_over(const struct weir_stream *stream)
 
 static void count(struct wr_registry *registry, struct weir_stream *stream)
 {
-    bool counts = stream->living;
-    if (counts == stream->is_counted)
+    bool is_asked_for = atomic_load_explicit(&stream->is_pinned, memory_order_relaxed);
+    bool counts = stream->living || (is_asked_for && !stream->series);
+    if (counts == stream->is_counted || stream->overflow)
         return;
     stream->is_counted = counts;
     atomic_fetch_add_explicit(&registry->count, counts ? 1 : UINT32_MAX, memory_order_relaxed);
@@ -66,7 +67,7 @@ static size_t count_series(const struct weir_stream *stream)
     return count;
 }
 
-uint32_t *wr_reuse_unpin(struct wr_registry *registry, struct weir_stream *stream, size_t *count)
+uint32_t *wr_reuse_list_series(struct wr_registry *registry, const struct weir_stream *stream, size_t *count)
 {
     sigset_t signals;
     wr_registry_lock(registry, &signals);
@@ -80,10 +81,17 @@ uint32_t *wr_reuse_unpin(struct wr_registry *registry, struct weir_stream *strea
     for (const struct weir_metric *metric = stream->series; metric && *count < room; metric = next_of(metric))
         if (!(metric->flags & WR_METRIC_PART))
             series[(*count)++] = metric->series;
+    wr_registry_unlock(registry, &signals);
+    return series;
+}
+
+void wr_reuse_unpin(struct wr_registry *registry, struct weir_stream *stream)
+{
+    sigset_t signals;
+    wr_registry_lock(registry, &signals);
     atomic_store_explicit(&stream->is_pinned, false, memory_order_relaxed);
     wr_reuse_note(registry, stream);
     wr_registry_unlock(registry, &signals);
-    return series;
 }
 
 /* ---- The steps ------------------------------------------------------------------------------- */
@@ -218,6 +226,7 @@ void wr_reuse_release(struct wr_registry *registry)
         atomic_fetch_add_explicit(&registry->reuse.releases, 1, memory_order_release);
     }
     while ((stream = pop(&registry->reuse.unlinked))) {
+        stream->is_for_name = name_of(stream);
         struct weir_stream **list = find_list(registry, stream->group, stream->is_foreign, name_of(stream));
         if (list)
             push(list, stream, WR_STREAM_SPARE);
@@ -236,6 +245,7 @@ struct weir_stream *wr_reuse_take(struct wr_registry *registry, const struct wr_
         return NULL;
     }
     stream->stage = WR_STREAM_IN_USE;
+    stream->is_for_name = key->name;
     /* as in wr_series_meet: what was declared is there before its first value */
     atomic_fetch_add_explicit(&registry->met, 1, memory_order_release);
     return stream;

@@ -31,7 +31,7 @@
  * settings.max_series as long as it has one, and has ended when it has none. */
 void wr_reuse_note(struct wr_registry *registry, struct weir_stream *stream);
 
-/* [any thread] Keeps a stream from being reused, until wr_reuse_let_go. Whoever calls it is reading since it
+/* [any thread] Keeps a stream from being reused, until wr_reuse_let_go. The caller is reading since it
  * has found the stream, or is a handler that has a sample of it which is not settled: so step 3 comes after it,
  * and sees it. relaxed: the end of the reading and the lane's lock order them. */
 static inline void wr_reuse_hold(struct weir_stream *stream)
@@ -45,10 +45,12 @@ static inline void wr_reuse_let_go(struct weir_stream *stream)
     atomic_fetch_sub_explicit(&stream->holders, 1, memory_order_release);
 }
 
-/* [any thread] Nobody who asked for the stream needs it any more. Returns the ids of the series of it that
- * calls have added to, which are to be ended then, in an array that the caller frees, and sets *count. NULL,
- * with nothing changed: out of memory. */
-uint32_t *wr_reuse_unpin(struct wr_registry *registry, struct weir_stream *stream, size_t *count);
+/* [any thread] Returns the ids of the series of a stream that calls have added to, in an array that the caller
+ * frees, and sets *count. NULL: out of memory. */
+uint32_t *wr_reuse_list_series(struct wr_registry *registry, const struct weir_stream *stream, size_t *count);
+
+/* [any thread] Nobody who asked for the stream needs it any more, and its series have ended. */
+void wr_reuse_unpin(struct wr_registry *registry, struct weir_stream *stream);
 
 /* [registry lock] Keeps a stream that is in the table. */
 static inline void wr_reuse_take_back(struct weir_stream *stream)

@@ -86,8 +86,11 @@ static struct weir_metric *add_metric(struct wr_registry *registry, const struct
     struct wr_family *family = wr_family_make(registry, key->stream->group, key->name, key->length);
     bool done = family && wr_family_enter_calls(registry, family, key->flags & WEIR_SAMPLE_CUMULATIVE);
     struct weir_metric *metric = done ? wr_registry_add_metric(registry, key) : NULL;
-    if (metric)
-        metric->stream->living++;
+    if (!metric)
+        return NULL;
+    metric->stream->living++;
+    if (metric->stream->label_count && !metric->stream->overflow)
+        wr_reuse_note(registry, metric->stream);
     return metric;
 }
 
@@ -105,8 +108,9 @@ static struct weir_metric *make_locked(struct wr_registry *registry, const struc
     }
     if (key->stream->overflow && family)
         return add_metric(registry, key);
-    return wr_registry_count_one(registry) ? add_metric(registry, key)
-                                           : wr_series_overflow(registry, group, key->stream->is_foreign);
+    return wr_registry_has_places(registry, key->stream) && wr_registry_count_one(registry)
+               ? add_metric(registry, key)
+               : wr_series_overflow(registry, group, key->stream->is_foreign);
 }
 
 static struct weir_metric *make(struct wr_registry *registry, const struct wr_metric_key *key,
@@ -271,7 +275,7 @@ static struct weir_metric *begin_or_share(struct wr_registry *registry, struct w
         return metric;
     if (is_shared(registry, &key))
         return make_shared(registry, &key);
-    if (wr_registry_is_full(registry))
+    if (!wr_registry_has_places(registry, metric->stream))
         return wr_series_overflow(registry, metric->stream->group, metric->stream->is_foreign);
     begin(registry, metric);
     return metric;
@@ -291,6 +295,15 @@ struct weir_metric *wr_series_get_living(struct wr_registry *registry, struct we
         return metric;
     wr_error_set(error, WEIR_ERR_MEMORY, "name \"%s\": out of memory", name);
     return registry->no_memory_metric;
+}
+
+/* A label set that came to have no series, since these are beyond a limit, may be reused. */
+static void note_unused(struct wr_registry *registry, struct weir_stream *stream)
+{
+    sigset_t signals;
+    wr_registry_lock(registry, &signals);
+    wr_reuse_note(registry, stream);
+    wr_registry_unlock(registry, &signals);
 }
 
 struct weir_metric *wr_series_get_labeled(struct wr_registry *registry, struct weir_stream *stream,
@@ -315,5 +328,9 @@ struct weir_metric *wr_series_get_labeled(struct wr_registry *registry, struct w
             return shared;
     }
     labeled = wr_stream_get_labeled(registry, stream, labels, count, name, error);
-    return wr_series_get_living(registry, labeled, name, flags, labeled->refusal ? NULL : error);
+    struct weir_metric *metric =
+        wr_series_get_living(registry, labeled, name, flags, labeled->refusal ? NULL : error);
+    if (metric->stream != labeled && !labeled->refusal)
+        note_unused(registry, labeled);
+    return metric;
 }

@@ -62,12 +62,9 @@ static struct weir_stream *find_or_make_labeled(struct wr_registry *registry, co
     struct weir_stream *stream = wr_registry_find_stream(registry, key);
     if (stream)
         return stream;
-    if (wr_registry_count_one(registry)) {
-        stream = reuse_or_add(registry, key);
-        if (stream)
-            stream->is_counted = true;
-        return stream;
-    }
+    /* one for a name counts with its first series */
+    if (key->name ? wr_registry_has_places(registry, NULL) : !wr_registry_is_full(registry))
+        return reuse_or_add(registry, key);
     wr_registry_note_full(registry, group);
     return wr_registry_overflow_stream(registry, group, key->is_foreign);
 }
@@ -80,6 +77,8 @@ static struct weir_stream *make_labeled(struct wr_registry *registry, const stru
     wr_reuse_take_back(stream);
     if (!key->name)
         atomic_store_explicit(&stream->is_pinned, true, memory_order_relaxed);
+    if (!key->name)
+        wr_reuse_note(registry, stream);
     return stream;
 }
 

@@ -306,10 +306,20 @@ static bool is_listening(struct prometheus *prometheus, weir_outcome *outcome)
     return false;
 }
 
+/* A page leaves out what has expired. Without one it would be kept for ever, with its label sets. */
+static void sweep(struct state *state, int64_t now_ns)
+{
+    if (now_ns - state->swept_ns < state->expiry_ns / 4)
+        return;
+    series_table_expire(&state->table, now_ns - state->expiry_ns);
+    state->swept_ns = now_ns;
+}
+
 static void prometheus_emit(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
     struct prometheus *prometheus = self;
     struct state *state = &prometheus->state;
+    const int64_t now_ns = state_now_ns();
     if (prometheus->listener) {
         refuse_batch(prometheus, outcome);
         return;
@@ -317,7 +327,8 @@ static void prometheus_emit(void *self, const weir_batch *batch, weir_outcome *o
     if (!is_listening(prometheus, outcome))
         return;
     pthread_mutex_lock(&state->lock);
-    outcome->done = series_table_put(&state->table, batch, state_now_ns());
+    outcome->done = series_table_put(&state->table, batch, now_ns);
+    sweep(state, now_ns);
     pthread_mutex_unlock(&state->lock);
     if (outcome->done == batch->count)
         return;

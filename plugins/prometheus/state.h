@@ -15,6 +15,7 @@
 
 struct state {
     const weir_host *host;
+    int64_t swept_ns; /* when entries were last looked through for those that have expired, without a page */
     int64_t expiry_ns;
     struct unscraped *family; /* processes that may share the address */
     pthread_mutex_t lock;     /* of the table; not held while text is made or anything is sent */

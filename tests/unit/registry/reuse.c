@@ -305,10 +305,11 @@ static struct weir_stream *ask_for(const char *user)
 static void remove_stream(struct weir_stream *stream)
 {
     size_t count;
-    uint32_t *series = wr_reuse_unpin(&registry, stream, &count);
+    uint32_t *series = wr_reuse_list_series(&registry, stream, &count);
     cr_assert_not_null(series);
     for (size_t i = 0; i < count; i++)
         end(wr_registry_series(&registry, series[i]));
+    wr_reuse_unpin(&registry, stream);
     free(series);
 }
 
@@ -418,4 +419,38 @@ Test(reuse, a_stream_that_is_derived_from_after_it_was_made_stays)
     cr_assert(wr_reuse_begin(&registry));
     cr_assert_eq(wr_stream_derive(&registry, alice->stream, &le, "size.bucket"), own->stream);
     cr_assert_not(wr_reuse_unlink(&registry, forget, NULL));
+}
+
+/* ---- Places ---------------------------------------------------------------------------------- */
+
+Test(reuse, a_label_set_that_finds_no_place_for_its_series_takes_none)
+{
+    get_any("a", 0);
+    registry.max = registry.count + 1; /* the label set would fit, and not its series */
+    for (int i = 1; i < 10; i++)
+        get_any("a", i);
+    cr_assert_leq(registry.count, registry.max);
+    registry.max = 1000;
+    uint32_t count = registry.count;
+    struct wr_family *a = wr_family_find(&registry, base->group, "a", 1);
+    a->max_labeled = 1;
+    for (int i = 10; i < 20; i++)
+        get_any("a", i);
+    cr_assert_eq(registry.count, count);
+    end(get_any("a", 0));
+    cr_assert(reclaim());
+    cr_assert_eq(registry.count, count - 2);
+    cr_assert_null(registry.reuse.ended);
+}
+
+Test(reuse, a_name_that_a_label_set_gets_later_counts_with_it)
+{
+    struct weir_metric *a = get_any("a", 0);
+    uint32_t count = registry.count;
+    end(a);
+    cr_assert_eq(registry.count, count - 2);
+    const weir_label label = {"user", "0"};
+    struct weir_stream *stream = wr_stream_find_labeled(&registry, base, &label, 1);
+    wr_series_get(&registry, stream, "b", 0, &error);
+    cr_assert_eq(registry.count, count, "the label set, and its new series");
 }
