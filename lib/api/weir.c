@@ -231,15 +231,27 @@ int weir_metric_try_add_int(weir_metric *metric, int64_t value)
     return wr_try_add(metric, (struct wr_value){WEIR_KIND_INT, {.i64 = value}});
 }
 
+/* The same for a thread that is not on the fast path, and within an interrupted call that looks for labels. */
+WR_NEVER_INLINE static int add_labeled(weir_stream *stream, const char *name, struct wr_value value,
+                                       const weir_label *labels, size_t count)
+{
+    struct wr_reading reading = wr_intake_begin_reading();
+    int result = wr_intake_add(wr_intake_find_labeled(stream, name, labels, count), value);
+    wr_intake_end_reading(&reading);
+    return result;
+}
+
 int weir_add_value_labeled(weir_stream *stream, const char *name, double value, const weir_label *labels,
                            size_t count)
 {
     if (WR_UNLIKELY(!stream || !name || (count && !labels)))
         return refuse_argument("weir_add_value_labeled: the stream, the name or the labels are NULL");
-    struct wr_reading reading = wr_intake_begin_reading();
-    int result = wr_intake_add(wr_intake_find_labeled(stream, name, labels, count),
-                               (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = value}});
-    wr_intake_end_reading(&reading);
+    const struct wr_value wrapped = {WEIR_KIND_DOUBLE, {.f64 = value}};
+    struct wr_producer *producer = wr_producer_mine;
+    if (WR_UNLIKELY(!wr_producer_is_ready(producer) || !wr_producer_begin_reading(producer, false)))
+        return add_labeled(stream, name, wrapped, labels, count);
+    int result = wr_intake_add(wr_intake_find_labeled(stream, name, labels, count), wrapped);
+    wr_producer_end_reading(producer);
     return result;
 }
 

@@ -148,9 +148,15 @@ uint32_t wr_producers_settle(struct wr_producers *producers, int64_t deadline_ns
 /* [dispatcher's round] Whether there are values in rings or cells that no round has taken. */
 bool wr_producers_have_values(const struct wr_producers *producers);
 
-/* [producer] Begins to look for a label set. Returns false, and has done nothing, in a signal handler that has
- * interrupted a call which does. */
-static inline bool wr_producer_begin_reading(struct wr_producer *producer)
+/* Whether the fast path may be used: it is the thread's own one, and is not fenced. */
+static inline bool wr_producer_is_ready(const struct wr_producer *producer)
+{
+    return atomic_load_explicit(&producer->state, memory_order_relaxed) == WR_PRODUCER_READY;
+}
+
+/* [producer] Begins to look for a label set. fenced: as the producer is. Returns false, and has done nothing,
+ * in a signal handler that has interrupted a call which does. */
+static inline bool wr_producer_begin_reading(struct wr_producer *producer, bool fenced)
 {
     uint32_t reads = atomic_load_explicit(&producer->reads, memory_order_relaxed);
     if (reads & 1)
@@ -158,7 +164,7 @@ static inline bool wr_producer_begin_reading(struct wr_producer *producer)
     /* The store comes before the search: either wr_producers_note_reads sees it, or the search sees what was
      * done before that. Its membarrier is the fence, so here only the compiler is kept from moving it. Without
      * membarrier both exchange the number, and the second one sees what the first one did before. */
-    if (WR_UNLIKELY(producer->fenced))
+    if (fenced)
         atomic_exchange(&producer->reads, reads + 1);
     else
         atomic_store_explicit(&producer->reads, reads + 1, memory_order_relaxed);

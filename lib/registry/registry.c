@@ -65,23 +65,29 @@ struct wr_group *wr_registry_find_group(const struct wr_registry *registry, cons
                                                  key);
 }
 
-/* A search beside a removal may have missed the stream. Under the lock there is none. */
-struct weir_stream *wr_registry_find_stream(struct wr_registry *registry, const struct wr_stream_key *key)
+/* A search that was beside a removal may have missed the stream. A function of its own, so that the search
+ * saves no registers. */
+WR_NEVER_INLINE static struct weir_stream *find_again(struct wr_registry *registry,
+                                                      const struct wr_stream_key *key, uint64_t hash,
+                                                      uint64_t before)
 {
-    uint64_t hash = hash_stream(registry, key);
     sigset_t signals;
-    /* acquire: pairs with the release at the end of wr_reuse_unlink */
-    uint64_t before = atomic_load_explicit(&registry->reuse.removals, memory_order_acquire);
-    struct wr_hash_entry *entry = wr_hash_table_find(&registry->streams, hash, match_stream, key);
-    if (WR_LIKELY(entry != NULL))
-        return (struct weir_stream *)entry;
     /* the slots were read with acquire, so this number is read after them */
     if (!(before & 1) && atomic_load_explicit(&registry->reuse.removals, memory_order_relaxed) == before)
         return NULL;
     wr_registry_lock(registry, &signals);
-    entry = wr_hash_table_find(&registry->streams, hash, match_stream, key);
+    struct wr_hash_entry *entry = wr_hash_table_find(&registry->streams, hash, match_stream, key);
     wr_registry_unlock(registry, &signals);
     return (struct weir_stream *)entry;
+}
+
+struct weir_stream *wr_registry_find_stream(struct wr_registry *registry, const struct wr_stream_key *key)
+{
+    uint64_t hash = hash_stream(registry, key);
+    /* acquire: pairs with the release at the end of wr_reuse_unlink. Under the lock there is no removal. */
+    uint64_t before = atomic_load_explicit(&registry->reuse.removals, memory_order_acquire);
+    struct wr_hash_entry *entry = wr_hash_table_find(&registry->streams, hash, match_stream, key);
+    return WR_LIKELY(entry != NULL) ? (struct weir_stream *)entry : find_again(registry, key, hash, before);
 }
 
 struct weir_metric *wr_registry_find_metric(const struct wr_registry *registry, const struct wr_metric_key *key)

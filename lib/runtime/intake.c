@@ -707,10 +707,10 @@ struct wr_reading wr_intake_begin_reading_without(void)
     return reading;
 }
 
-void wr_intake_end_reading_without(const struct wr_reading *reading)
+void wr_intake_end_reading_without(struct wr_reading reading)
 {
-    wr_reuse_end_reading(reading->registry);
-    wr_cancel_restore(&reading->cancel);
+    wr_reuse_end_reading(reading.registry);
+    wr_cancel_restore(&reading.cancel);
 }
 
 /* Sets the thread's last error, and logs that a limit was reached. */

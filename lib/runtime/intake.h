@@ -37,14 +37,15 @@ struct wr_reading {
 
 /* The same for a thread without a producer of its own. */
 struct wr_reading wr_intake_begin_reading_without(void);
-void wr_intake_end_reading_without(const struct wr_reading *reading);
+void wr_intake_end_reading_without(struct wr_reading reading);
 
 static inline struct wr_reading wr_intake_begin_reading(void)
 {
     struct wr_producer *producer = wr_producer_mine;
     if (WR_UNLIKELY(!producer->home || producer->shared))
         return wr_intake_begin_reading_without();
-    return (struct wr_reading){wr_producer_begin_reading(producer) ? producer : NULL, NULL, 0};
+    return (struct wr_reading){wr_producer_begin_reading(producer, producer->fenced) ? producer : NULL, NULL,
+                               0};
 }
 
 static inline void wr_intake_end_reading(const struct wr_reading *reading)
@@ -52,7 +53,7 @@ static inline void wr_intake_end_reading(const struct wr_reading *reading)
     if (WR_LIKELY(reading->producer != NULL))
         wr_producer_end_reading(reading->producer);
     else if (reading->registry)
-        wr_intake_end_reading_without(reading);
+        wr_intake_end_reading_without(*reading);
 }
 
 /* [reading, if there are labels] Finds or makes the series of a name, with labels in addition to those of the
