@@ -1222,8 +1222,10 @@ Test(sources, a_thread_with_a_small_stack_starts_stops_and_shuts_down_those_that
 Test(sources, a_shutdown_stops_them_first)
 {
     script->run = flood;
+    capture_hold();
     start("");
     wait_until(is_full);
+    capture_release();
     cr_assert_eq(weir_shutdown(PATIENCE_MS), 0, "%s", weir_last_error());
     cr_assert_eq(capture_count(), stats_of(0).added);
     cr_assert_eq(script->created, script->destroyed);
