@@ -425,19 +425,23 @@ typedef struct weir_collector weir_collector;
 
 /* Has `collect` called with the stream and the context every interval_ms milliseconds (1 to 86,400,000), for
  * figures that have to be asked for: it reads them and adds them, as any thread does. It is called on a thread
- * of weir's with all signals blocked, from weir_start or the first value on, and no more once weir_shutdown has
- * begun, which it cannot call itself (WEIR_ERR_BUSY). All collectors share the thread, so that a slow one
- * delays the others; what it misses by that is left out. One that takes longer than its interval is logged. A
- * forked child has no collectors. Returns NULL, with weir_last_error, for arguments that are not allowed and if
- * out of memory or threads. */
+ * of weir's with all signals blocked, from weir_start or the first value on: at once, then shortly before each
+ * multiple of the interval by the wall clock, which is where the intervals of handlers end. Collectors are
+ * called one after the other, so that a slow one delays the others; what it misses by that is left out. One
+ * that takes longer than its interval is logged. One that has not returned after its interval, and a second, is
+ * logged while it hangs, and the others are called at the same time from then on. None is called any more once
+ * weir_shutdown has begun, which a collector cannot call itself (WEIR_ERR_BUSY): it waits for a call that is
+ * just made, but for one that hangs and for more than half of its time, which is logged. A forked child has no
+ * collectors. Returns NULL, with weir_last_error, for arguments that are not allowed and if out of memory or
+ * threads. */
 WEIR_API weir_collector *weir_add_collector(weir_stream *stream,
                                             void (*collect)(weir_stream *stream, void *context), void *context,
                                             int64_t interval_ms);
 
 /* Ends the calls of a collector and frees it. Waits for a call that is just made, so that no call is running
- * or follows once this has returned, and the context may be freed; except if a collector removes itself: then
- * its call is the last. The caller must not hold a lock that the collector waits for. NULL does nothing; nor
- * does, in a forked child, a collector of the parent. */
+ * or follows once this has returned, and the context may be freed, however long it takes; except if a collector
+ * removes itself: then its call is the last. The caller must not hold a lock that the collector waits for. NULL
+ * does nothing; nor does, in a forked child, a collector of the parent. */
 WEIR_API void weir_remove_collector(weir_collector *collector);
 
 /* ---- Timing ---------------------------------------------------------------------------------- */

@@ -235,6 +235,24 @@ static void write_log(void *unused, int level, const char *text)
     pthread_mutex_unlock(&log_lock);
 }
 
+static const char hangs_from[] = "a collector of the group \"pool\" has not returned for ";
+static const char hangs_to[] = " s; it is called again once it has, and others do not wait for it";
+static const char left_to[] = " s; the shutdown does not wait for it";
+
+/* How many messages begin, after what all have, and end so. */
+static int count_lines(const char *from, const char *to)
+{
+    int found = 0;
+    pthread_mutex_lock(&log_lock);
+    for (unsigned i = 0; i < book.count && i < LOGBOOK_LINES; i++) {
+        const char *begin = strstr(book.lines[i], from);
+        if (begin && strstr(begin, to))
+            found++;
+    }
+    pthread_mutex_unlock(&log_lock);
+    return found;
+}
+
 Test(collectors, a_slow_one_is_logged_once_and_others_are_called)
 {
     struct probe slow, other;
@@ -256,16 +274,70 @@ Test(collectors, a_slow_one_is_logged_once_and_others_are_called)
     weir_remove_collector(first);
     weir_remove_collector(second);
     weir_set_log(NULL, NULL);
-    int found = 0;
-    for (unsigned i = 0; i < book.count && i < LOGBOOK_LINES; i++)
-        if (strstr(book.lines[i], "a collector of the group \"pool\" took ")) {
-            cr_assert(strstr(book.lines[i], " s, longer than its interval of 0.001 s; calls are left out"),
-                      "%s", book.lines[i]);
-            cr_assert_eq(book.levels[i], WEIR_LOG_WARNING);
-            found++;
-        }
-    /* the other one may be slow as well, on a machine that does not let it run */
+    int found = count_lines("a collector of the group \"pool\" took ",
+                            " s, longer than its interval of 0.001 s; calls are left out");
+    /* on a machine that does not let it run for a second, it is said while it is slow; the other one may be
+     * slow as well */
+    found += count_lines(hangs_from, hangs_to);
     cr_assert(found >= 1 && found <= 1 + atomic_load(&other.calls), "%d", found);
+}
+
+Test(collectors, while_one_hangs_it_is_logged_and_the_others_are_called)
+{
+    struct probe hanging[2], other;
+    weir_collector *collectors[3];
+    configure();
+    weir_start();
+    weir_set_log(write_log, NULL);
+    for (int i = 0; i < 2; i++) {
+        probe_init(&hanging[i]);
+        hanging[i].holds = true;
+        collectors[i] = add(&hanging[i], 1);
+    }
+    probe_init(&other);
+    collectors[2] = add(&other, 1);
+    wait_for_calls(&other, 10);
+    for (int i = 0; i < 2; i++) {
+        cr_assert(atomic_load(&hanging[i].is_inside));
+        cr_assert_eq(atomic_load(&hanging[i].calls), 1);
+    }
+    cr_assert_geq(count_lines(hangs_from, hangs_to), 2);
+    for (int i = 0; i < 2; i++) {
+        let_go(&hanging[i]);
+        wait_for_calls(&hanging[i], 3); /* it is called again */
+    }
+    wait_for_calls(&other, 10);
+    for (int i = 0; i < 3; i++)
+        weir_remove_collector(collectors[i]);
+    for (int i = 0; i < 2; i++)
+        cr_assert(!atomic_load(&hanging[i].is_inside));
+    weir_set_log(NULL, NULL);
+}
+
+static void wait_until_outside(struct probe *probe)
+{
+    while (atomic_load(&probe->is_inside))
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+Test(collectors, one_that_hangs_may_remove_itself)
+{
+    struct probe hanging, other;
+    configure();
+    weir_start();
+    probe_init(&hanging);
+    probe_init(&other);
+    hanging.holds = true;
+    atomic_store(&hanging.self, add(&hanging, 1));
+    weir_collector *collector = add(&other, 1);
+    wait_for_calls(&other, 3);
+    let_go(&hanging);
+    wait_until_outside(&hanging);
+    while (sem_trywait(&other.called) == 0)
+        ;
+    wait_for_calls(&other, 3);
+    cr_assert_eq(atomic_load(&hanging.calls), 1);
+    weir_remove_collector(collector);
 }
 
 /* ---- The end of the process ------------------------------------------------------------------ */
@@ -284,7 +356,7 @@ Test(collectors, a_shutdown_waits_for_the_call_that_is_made_and_delivers_its_val
     probe_init(&probe);
     probe_init(&late);
     probe.holds = true;
-    add(&probe, 1);
+    add(&probe, 86400000); /* it does not hang for so long */
     wait_for_calls(&probe, 1);
     int result = -1;
     pthread_t thread;
@@ -301,6 +373,45 @@ Test(collectors, a_shutdown_waits_for_the_call_that_is_made_and_delivers_its_val
     cr_assert(!atomic_load(&probe.wrongly_called) && !atomic_load(&late.wrongly_called));
     cr_assert_eq(capture_count(), atomic_load(&probe.calls));
     assert_ledger("capture");
+}
+
+Test(collectors, a_shutdown_leaves_one_that_hangs_behind_and_delivers)
+{
+    struct probe probe;
+    configure();
+    weir_start();
+    weir_set_log(write_log, NULL);
+    probe_init(&probe);
+    probe.holds = true;
+    add(&probe, 1);
+    wait_for_calls(&probe, 1);
+    cr_assert_eq(weir_shutdown(PATIENCE_MS), 0, "%s", weir_last_error());
+    cr_assert(atomic_load(&probe.is_inside));
+    cr_assert_eq(capture_count(), 1);
+    cr_assert_eq(count_lines("a collector of the group \"pool\" has not returned for ", left_to), 1);
+    let_go(&probe);
+    wait_until_outside(&probe);
+    assert_ledger("capture");
+    weir_set_log(NULL, NULL);
+}
+
+Test(collectors, a_shutdown_leaves_half_of_its_time_to_the_values)
+{
+    struct probe probe;
+    configure();
+    weir_start();
+    weir_set_log(write_log, NULL);
+    probe_init(&probe);
+    probe.holds = true;
+    add(&probe, 86400000);
+    wait_for_calls(&probe, 1);
+    weir_shutdown(2000); /* whether the other half is enough is up to the machine */
+    cr_assert(atomic_load(&probe.is_inside));
+    cr_assert_eq(count_lines("a collector of the group \"pool\" has not returned for ", left_to), 1);
+    let_go(&probe);
+    wait_until_outside(&probe);
+    assert_ledger("capture");
+    weir_set_log(NULL, NULL);
 }
 
 struct attempt {
