@@ -5,18 +5,24 @@
 #include "text/common.h"
 #include "text/crc.h"
 
-/* https://opentelemetry.io/docs/specs/semconv/http/http-metrics/: the advisory boundaries of durations */
-#define TIMES(unit)                                                                                            \
+/* From 5 ms on the advisory boundaries of durations of
+ * https://opentelemetry.io/docs/specs/semconv/http/http-metrics/, and below these the same steps. */
+#define TIMES(per_us, us)                                                                                      \
     {                                                                                                          \
-        0.005 * (unit), 0.01 * (unit), 0.025 * (unit), 0.05 * (unit), 0.075 * (unit), 0.1 * (unit),            \
-            0.25 * (unit), 0.5 * (unit), 0.75 * (unit), 1 * (unit), 2.5 * (unit), 5 * (unit), 7.5 * (unit),    \
-            10 * (unit)                                                                                        \
+        BOUND(1e1, per_us, us), BOUND(2.5e1, per_us, us), BOUND(5e1, per_us, us), BOUND(1e2, per_us, us),      \
+            BOUND(2.5e2, per_us, us), BOUND(5e2, per_us, us), BOUND(1e3, per_us, us),                          \
+            BOUND(2.5e3, per_us, us), BOUND(5e3, per_us, us), BOUND(1e4, per_us, us),                          \
+            BOUND(2.5e4, per_us, us), BOUND(5e4, per_us, us), BOUND(7.5e4, per_us, us),                        \
+            BOUND(1e5, per_us, us), BOUND(2.5e5, per_us, us), BOUND(5e5, per_us, us),                          \
+            BOUND(7.5e5, per_us, us), BOUND(1e6, per_us, us), BOUND(2.5e6, per_us, us),                        \
+            BOUND(5e6, per_us, us), BOUND(7.5e6, per_us, us), BOUND(1e7, per_us, us)                           \
     }
+#define BOUND(number, per_us, us) ((number) * (per_us) / (us)) /* of microseconds; exact where it can be */
 
-static const double seconds[] = TIMES(1.0);
-static const double milliseconds[] = TIMES(1e3);
-static const double microseconds[] = TIMES(1e6);
-static const double nanoseconds[] = TIMES(1e9);
+static const double seconds[] = TIMES(1, 1e6);
+static const double milliseconds[] = TIMES(1, 1e3);
+static const double microseconds[] = TIMES(1, 1);
+static const double nanoseconds[] = TIMES(1e3, 1);
 static const double powers[] = {1,    2,    4,    8,     16,    32,    64,     128,    256,    512,    1024,
                                 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576};
 

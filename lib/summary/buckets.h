@@ -8,8 +8,9 @@
 #include <weir/handler.h>
 
 /* Returns the rising upper bounds of a series' buckets, and sets *count: those that are declared; else, if the
- * unit is one of time (s, ms, us, ns), OpenTelemetry's default for durations, 5 ms to 10 s; else powers of two,
- * 1 to 2^20. Valid as long as the series. There is one more bucket, for what is above the last bound. */
+ * unit is one of time (s, ms, us, ns), steps from 10 us to 10 s, which contain OpenTelemetry's default for
+ * durations; else powers of two, 1 to 2^20. Valid as long as the series. There is one more bucket, for what is
+ * above the last bound. */
 const double *wr_buckets_of(const weir_series *series, size_t *count);
 
 /* The most buckets: one more than the most bounds. */

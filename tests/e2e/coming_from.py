@@ -292,7 +292,7 @@ def a_relay_in_place_of_statsd_writes_to_graphite(folder):
     wait_for(lambda: has_logged("statsd: running, 6 lines (0 invalid)"), "the lines")
     relay.terminate()
     assert ledgers_of(section.end(relay, "relay.log")[1]) == [(6, {"graphite": 6})]
-    wait_for(lambda: b"".join(graphite.pieces).count(b".bucket.") == 15, "what Graphite gets")
+    wait_for(lambda: b"".join(graphite.pieces).count(b".bucket.") == 23, "what Graphite gets")
     graphite.stop()
     lines = [line.rsplit(" ", 1)[0] for line in b"".join(graphite.pieces).decode().splitlines()]
     assert sorted(line for line in lines if ".bucket." not in line or line in arrives) == sorted(arrives), lines

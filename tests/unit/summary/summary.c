@@ -133,9 +133,20 @@ Test(summary, buckets_that_are_not_declared_depend_on_the_unit)
     size_t count;
     weir_series series = {.size = sizeof series, .unit = "ms"};
     const double *bounds = wr_buckets_of(&series, &count);
-    cr_assert(count == 14 && bounds[0] == 5 && bounds[13] == 10000);
-    series.unit = "s";
-    cr_assert_eq(wr_buckets_of(&series, &count)[0], 0.005);
+    cr_assert(count == 22 && bounds[0] == 0.01 && bounds[8] == 5 && bounds[21] == 10000);
+    static const struct {
+        const char *unit;
+        double factor; /* of milliseconds */
+    } units[] = {{"s", 1e3}, {"us", 1e-3}, {"ns", 1e-6}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        series.unit = units[i].unit;
+        const double *other = wr_buckets_of(&series, &count);
+        cr_assert_eq(count, 22);
+        for (size_t k = 0; k < count; k++) {
+            cr_assert_float_eq(other[k] * units[i].factor, bounds[k], 1e-12 * bounds[k]);
+            cr_assert(k == 0 || other[k - 1] < other[k]);
+        }
+    }
     series.unit = NULL;
     bounds = wr_buckets_of(&series, &count);
     cr_assert(count == 21 && bounds[0] == 1 && bounds[20] == 1048576);
