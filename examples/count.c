@@ -26,9 +26,10 @@ int main(void)
     int status;
     weir_stream *stream = weir_get_stream("access");
 
-    /* The same name is a counter with all labels. The handle saves the look-up for each line. */
+    /* The handle saves the look-up for each line. */
     weir_metric *requests = weir_get_counter(stream, "requests");
-    weir_get_counter(stream, "requests.by_route");
+    const weir_metric_spec counter = {.size = sizeof counter, .instrument = WEIR_COUNTER};
+    weir_declare(stream, "requests.by_route", &counter); /* for all labels; it makes no series without them */
     weir_describe(stream, "requests", NULL, "all requests");
 
     while (fgets(line, sizeof line, stdin)) {
