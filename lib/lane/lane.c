@@ -185,7 +185,6 @@ static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int
         .count = offer->count,
         .slot = offer->slot,
         .bytes = wr_segment_bytes(offer->segment, offer->first, offer->count),
-        .extra = wr_segment_extra(offer->segment, offer->first, offer->count),
         .position = lane->ledger.position,
         .id = lane->ledger.next_id,
         .since_ns = now_ns,
@@ -305,7 +304,6 @@ void wr_lane_offer_summaries(struct wr_lane *lane, struct wr_segment *segment, i
         .segment = segment,
         .count = segment->count,
         .bytes = wr_segment_bytes(segment, 0, segment->count),
-        .extra = wr_segment_extra(segment, 0, segment->count),
         .since_ns = now_ns,
     };
     wr_lane_ledger_offer_sums(&lane->ledger, &range);

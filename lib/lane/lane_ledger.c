@@ -22,8 +22,7 @@ void wr_lane_ledger_fini(struct wr_lane_ledger *ledger)
 uint64_t wr_lane_ledger_queued(const struct wr_lane_ledger *ledger)
 {
     const struct wr_range *flight = wr_lane_ledger_flight(ledger);
-    return ledger->queue.samples + (uint64_t)ledger->queue.extra + wr_range_values(&ledger->moving) +
-           (flight ? wr_range_values(flight) : 0);
+    return ledger->queue.values + wr_range_values(&ledger->moving) + (flight ? wr_range_values(flight) : 0);
 }
 
 uint64_t wr_lane_ledger_done(const struct wr_lane_ledger *ledger)
@@ -193,26 +192,26 @@ void wr_lane_ledger_offer_sums(struct wr_lane_ledger *ledger, struct wr_range *r
 /* ---- What is on disk ------------------------------------------------------------------------- */
 
 /* What is left of the values of damaged summaries when nothing else is on disk. */
-static void drop_extra_if_empty(struct wr_lane_ledger *ledger)
+static void drop_rest_if_empty(struct wr_lane_ledger *ledger)
 {
     struct wr_spooled *spooled = &ledger->spooled;
-    if (spooled->samples || !spooled->extra)
+    if (spooled->samples)
         return;
-    ledger->dropped[WEIR_DROPPED_CORRUPT] += spooled->extra;
-    spooled->extra = 0;
+    ledger->dropped[WEIR_DROPPED_CORRUPT] += spooled->values;
+    spooled->values = 0;
 }
 
 /* Samples that were fetched are settled. next: the position behind them. */
-static void settle_spooled(struct wr_lane_ledger *ledger, uint32_t samples, uint64_t extra, uint64_t next)
+static void settle_spooled(struct wr_lane_ledger *ledger, uint32_t samples, uint64_t values, uint64_t next)
 {
     struct wr_spooled *spooled = &ledger->spooled;
     spooled->samples -= samples;
-    spooled->extra -= extra;
+    spooled->values -= values;
     if (ledger->fetched.own) {
         spooled->own -= samples;
         spooled->front = next;
     }
-    drop_extra_if_empty(ledger);
+    drop_rest_if_empty(ledger);
 }
 
 static void take_flight(struct wr_lane_ledger *ledger)
@@ -246,7 +245,7 @@ void wr_lane_ledger_moved(struct wr_lane_ledger *ledger)
     if (!spooled->own || moved.position < spooled->front)
         spooled->front = moved.position;
     spooled->samples += moved.count;
-    spooled->extra += (uint64_t)moved.extra;
+    spooled->values += wr_range_values(&moved);
     spooled->own += moved.count;
     complete_range(ledger, &moved, WEIR_ERR_SPOOLED);
     wr_segment_drop(moved.segment);
@@ -262,20 +261,20 @@ void wr_lane_ledger_not_moved(struct wr_lane_ledger *ledger)
     ledger->moving = (struct wr_range){0};
 }
 
-void wr_lane_ledger_found(struct wr_lane_ledger *ledger, uint64_t samples, uint64_t extra)
+void wr_lane_ledger_found(struct wr_lane_ledger *ledger, uint64_t samples, uint64_t values)
 {
     ledger->spooled.samples += samples;
-    ledger->spooled.extra += extra;
-    ledger->recovered += samples + extra;
+    ledger->spooled.values += values;
+    ledger->recovered += values;
 }
 
 void wr_lane_ledger_lose(struct wr_lane_ledger *ledger, enum weir_drop why, const struct wr_spool_count *lost)
 {
-    ledger->dropped[why] += lost->samples + lost->extra;
+    ledger->dropped[why] += lost->values;
     ledger->spooled.samples -= lost->samples;
-    ledger->spooled.extra -= lost->extra;
+    ledger->spooled.values -= lost->values;
     ledger->spooled.own -= lost->own;
-    drop_extra_if_empty(ledger);
+    drop_rest_if_empty(ledger);
 }
 
 void wr_lane_ledger_fetched(struct wr_lane_ledger *ledger, const struct wr_fetched *fetched)
@@ -312,18 +311,22 @@ static uint64_t count_no_room(const struct wr_range *range)
     return values;
 }
 
-struct wr_range wr_lane_ledger_drop_next(struct wr_lane_ledger *ledger, uint32_t count, uint64_t *no_room)
+struct wr_lane_dropped wr_lane_ledger_drop_next(struct wr_lane_ledger *ledger, uint32_t count)
 {
     bool spooled = ledger->fetched.range.segment;
-    struct wr_range dropped = take_next(ledger, count, UINT64_MAX);
-    *no_room = count_no_room(&dropped);
-    wr_range_settle(&dropped, dropped.count);
-    ledger->dropped[WEIR_DROPPED_LIMIT] += *no_room;
-    ledger->dropped[WEIR_DROPPED_UNREPRESENTABLE] += wr_range_values(&dropped) - *no_room;
+    struct wr_range range = take_next(ledger, count, UINT64_MAX);
+    const struct wr_lane_dropped dropped = {
+        .samples = range.count,
+        .values = wr_range_values(&range),
+        .no_room = count_no_room(&range),
+        .end = range.position + range.count,
+    };
+    wr_range_settle(&range, range.count);
+    ledger->dropped[WEIR_DROPPED_LIMIT] += dropped.no_room;
+    ledger->dropped[WEIR_DROPPED_UNREPRESENTABLE] += dropped.values - dropped.no_room;
     if (spooled)
-        settle_spooled(ledger, dropped.count, (uint64_t)dropped.extra, dropped.position + dropped.count);
-    wr_segment_drop(dropped.segment);
-    dropped.segment = NULL;
+        settle_spooled(ledger, dropped.samples, dropped.values, dropped.end);
+    wr_segment_drop(range.segment);
     return dropped;
 }
 
@@ -331,8 +334,7 @@ struct wr_range wr_lane_ledger_drop_next(struct wr_lane_ledger *ledger, uint32_t
  * summaries, which are of any number of values, the last ones are taken for these. */
 static uint64_t values_of(const struct wr_range *flight, uint32_t first, uint32_t count)
 {
-    return count +
-           (uint64_t)(flight->segment ? wr_segment_extra(flight->segment, flight->first + first, count) : 0);
+    return flight->segment ? wr_segment_values(flight->segment, flight->first + first, count) : count;
 }
 
 uint64_t wr_lane_ledger_settle(struct wr_lane_ledger *ledger, uint32_t done, uint32_t rejected,
@@ -348,7 +350,7 @@ uint64_t wr_lane_ledger_settle(struct wr_lane_ledger *ledger, uint32_t done, uin
     wr_range_settle(flight, done);
     wr_range_skip(flight, done);
     if (ledger->flight.spooled)
-        settle_spooled(ledger, done, values - done, flight->position);
+        settle_spooled(ledger, done, values, flight->position);
     return values;
 }
 

@@ -1,7 +1,7 @@
 /* lane_ledger: all values that a lane was given: where each is, how they are counted, and the calls that wait
  * for them. Caller holds the lane's lock.
  *
- * At any time, in values (a summary counts as many as it is of, by the `extra` of each term):
+ * At any time, in values (a summary counts as many as it is of):
  *
  *     offered + recovered = delivered + dropped[...] + left_in_journal
  *                           + flight + spooled + moving + queue + summing
@@ -37,9 +37,9 @@ struct wr_flight {
 /* What is on disk, and not settled. */
 struct wr_spooled {
     uint64_t samples;
-    uint64_t extra; /* see wr_segment_extra: that of damaged ones is known when nothing else is there */
-    uint64_t own;   /* samples of this process */
-    uint64_t front; /* position of the oldest of these, or one before it */
+    uint64_t values; /* of damaged summaries more than one is known when nothing else is there */
+    uint64_t own;    /* samples of this process */
+    uint64_t front;  /* position of the oldest of these, or one before it */
 };
 
 /* The next of it, read into memory, but not in flight yet. */
@@ -94,7 +94,7 @@ static inline bool wr_lane_ledger_has_queued(const struct wr_lane_ledger *ledger
 
 static inline uint64_t wr_lane_ledger_spooled(const struct wr_lane_ledger *ledger)
 {
-    return ledger->spooled.samples + ledger->spooled.extra;
+    return ledger->spooled.values;
 }
 
 /* Position of the oldest sample that is not settled; of the oldest that is not on disk either. */
@@ -169,10 +169,17 @@ static inline const struct wr_range *wr_lane_ledger_next(const struct wr_lane_le
     return wr_queue_is_empty(&ledger->queue) ? NULL : wr_queue_front(&ledger->queue);
 }
 
-/* Makes them the flight, or drops them because the handler does not get their kinds; no_room: how many values
- * of these are of summaries without room. Returns what was dropped, without a reference. */
+/* Makes them the flight. */
 void wr_lane_ledger_load(struct wr_lane_ledger *ledger, uint32_t most, uint64_t most_bytes);
-struct wr_range wr_lane_ledger_drop_next(struct wr_lane_ledger *ledger, uint32_t count, uint64_t *no_room);
+
+struct wr_lane_dropped {
+    uint32_t samples;
+    uint64_t values, no_room; /* no_room: how many of the values are of summaries without room */
+    uint64_t end;             /* position behind the last one */
+};
+
+/* Drops samples of the next range because the handler does not get their kinds. */
+struct wr_lane_dropped wr_lane_ledger_drop_next(struct wr_lane_ledger *ledger, uint32_t count);
 
 /* Of the flight's first `done` samples the last are rejected, and before them some omitted; the others are
  * delivered. Returns how many values they are. */
@@ -201,7 +208,7 @@ static inline void wr_lane_ledger_set_spooled_front(struct wr_lane_ledger *ledge
 }
 
 /* Samples of earlier processes were adopted. */
-void wr_lane_ledger_found(struct wr_lane_ledger *ledger, uint64_t samples, uint64_t extra);
+void wr_lane_ledger_found(struct wr_lane_ledger *ledger, uint64_t samples, uint64_t values);
 
 /* Samples that were on disk are dropped. */
 void wr_lane_ledger_lose(struct wr_lane_ledger *ledger, enum weir_drop why, const struct wr_spool_count *lost);

@@ -86,14 +86,13 @@ static uint32_t count_alike(const struct wr_lane *lane, const struct wr_range *r
 
 static void drop_unaccepted(struct wr_lane *lane, bool spooled, uint32_t count, int64_t now_ns)
 {
-    uint64_t no_room;
-    struct wr_range dropped = wr_lane_ledger_drop_next(&lane->ledger, count, &no_room);
-    lane->losses.has_spooled_too_many |= no_room;
+    struct wr_lane_dropped dropped = wr_lane_ledger_drop_next(&lane->ledger, count);
+    lane->losses.has_spooled_too_many |= dropped.no_room;
     if (spooled) {
-        wr_spool_policy_settled(lane, dropped.count, (uint64_t)dropped.extra, now_ns);
+        wr_spool_policy_settled(lane, dropped.samples, dropped.values, now_ns);
         return;
     }
-    wr_lane_ledger_complete(&lane->ledger, dropped.position + dropped.count, WEIR_ERR_DROPPED);
+    wr_lane_ledger_complete(&lane->ledger, dropped.end, WEIR_ERR_DROPPED);
     wr_lane_made_progress(lane, now_ns);
 }
 

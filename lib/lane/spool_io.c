@@ -112,11 +112,11 @@ static void apply_lost(struct wr_lane *lane, enum weir_drop why, const struct wr
     wr_condition_wake(&lane->progress);
 }
 
-static void log_damage(struct wr_lane *lane, uint64_t samples, bool kept)
+static void log_damage(struct wr_lane *lane, uint64_t values, bool kept)
 {
-    wr_losses_state(lane, WEIR_DROPPED_CORRUPT, samples);
-    if (samples)
-        wr_lane_log(lane, WEIR_LOG_ERROR, "%" PRIu64 " spooled values are damaged and lost%s", samples,
+    wr_losses_state(lane, WEIR_DROPPED_CORRUPT, values);
+    if (values)
+        wr_lane_log(lane, WEIR_LOG_ERROR, "%" PRIu64 " spooled values are damaged and lost%s", values,
                     kept ? "; the damaged file is kept as .bad" : "");
     else if (kept)
         wr_lane_log(lane, WEIR_LOG_WARNING, "a damaged file of the spool is kept as .bad");
@@ -124,11 +124,10 @@ static void log_damage(struct wr_lane *lane, uint64_t samples, bool kept)
 
 static void apply_found(struct wr_lane *lane, const struct wr_spool_found *found, int64_t now_ns)
 {
-    uint64_t values = found->samples + found->extra;
-    wr_lane_ledger_found(&lane->ledger, found->samples, found->extra);
+    wr_lane_ledger_found(&lane->ledger, found->samples, found->values);
     lane->spool_state.search_at_ns = found->more ? now_ns : now_ns + SEARCH_AGAIN_S * WR_NS_PER_S;
     if (found->samples)
-        wr_lane_log(lane, WEIR_LOG_INFO, "%" PRIu64 " values of earlier processes found in %s", values,
+        wr_lane_log(lane, WEIR_LOG_INFO, "%" PRIu64 " values of earlier processes found in %s", found->values,
                     lane->spool_state.place);
 }
 
@@ -203,8 +202,8 @@ void wr_spool_io_search(struct wr_lane *lane)
 static void drop_lost(struct wr_lane *lane)
 {
     const struct wr_spooled *spooled = &lane->ledger.spooled;
-    const struct wr_spool_count lost = {spooled->samples, spooled->own, spooled->extra};
-    log_damage(lane, lost.samples + lost.extra, false);
+    const struct wr_spool_count lost = {spooled->samples, spooled->own, spooled->values};
+    log_damage(lane, lost.values, false);
     apply_lost(lane, WEIR_DROPPED_CORRUPT, &lost);
 }
 
@@ -212,13 +211,13 @@ void wr_spool_io_settle(struct wr_lane *lane)
 {
     struct operation operation;
     uint32_t settled = lane->spool_state.settled;
-    uint64_t extra = lane->spool_state.settled_extra;
+    uint64_t values = lane->spool_state.settled_values;
     if (!settled || lane->spool_state.busy || wr_lane_is_forking(lane))
         return;
     lane->spool_state.settled = 0;
-    lane->spool_state.settled_extra = 0;
+    lane->spool_state.settled_values = 0;
     begin(&operation, lane);
-    bool kept = wr_spool_settle(operation.spool, settled, extra);
+    bool kept = wr_spool_settle(operation.spool, settled, values);
     finish(&operation);
     log_damage(lane, 0, kept);
 }
@@ -241,7 +240,7 @@ void wr_spool_io_fetch(struct wr_lane *lane)
     finish(&operation);
     if (batch.lost.samples)
         apply_lost(lane, WEIR_DROPPED_CORRUPT, &batch.lost);
-    log_damage(lane, batch.lost.samples, batch.kept_bad);
+    log_damage(lane, batch.lost.values, batch.kept_bad);
     if (batch.range.segment)
         wr_lane_ledger_fetched(&lane->ledger, &(struct wr_fetched){batch.range, batch.own, batch.labels});
     else if (result != WR_SPOOL_OK)

@@ -172,12 +172,12 @@ static void log_empty(struct wr_lane *lane)
     spool_state->replayed = 0;
 }
 
-void wr_spool_policy_settled(struct wr_lane *lane, uint32_t samples, uint64_t extra, int64_t now_ns)
+void wr_spool_policy_settled(struct wr_lane *lane, uint32_t samples, uint64_t values, int64_t now_ns)
 {
     struct wr_spool_state *spool_state = &lane->spool_state;
-    spool_state->replayed += samples + extra;
+    spool_state->replayed += values;
     spool_state->settled += samples;
-    spool_state->settled_extra += extra;
+    spool_state->settled_values += values;
     if (!lane->ledger.spooled.samples)
         log_empty(lane);
     wr_lane_made_progress(lane, now_ns);

@@ -20,7 +20,7 @@ struct wr_spool_state {
 
     /* of what was fetched, samples that are settled in the ledger, but not in the spool yet */
     uint32_t settled;
-    uint64_t settled_extra;
+    uint64_t settled_values;
 
     bool spilling;        /* more is to be moved, up to... */
     uint64_t spill_end;   /* ... this position */

@@ -35,7 +35,6 @@ bool wr_queue_push(struct wr_queue *queue, const struct wr_range *range)
         wr_sample_id_follows(&range->id, &last->id, last->count)) {
         last->count += range->count;
         last->bytes += range->bytes;
-        last->extra += range->extra;
     } else {
         if (queue->count == queue->room && !grow(queue))
             return false;
@@ -44,7 +43,7 @@ bool wr_queue_push(struct wr_queue *queue, const struct wr_range *range)
     }
     queue->samples += range->count;
     queue->bytes += range->bytes;
-    queue->extra += range->extra;
+    queue->values += wr_range_values(range);
     return true;
 }
 
@@ -53,7 +52,6 @@ void wr_range_skip(struct wr_range *range, uint32_t samples)
     uint64_t plain = (uint64_t)range->count * sizeof(weir_sample);
     range->bytes -= range->bytes == plain ? (uint64_t)samples * sizeof(weir_sample)
                                           : wr_segment_bytes(range->segment, range->first, samples);
-    range->extra -= wr_segment_extra(range->segment, range->first, samples);
     range->first += samples;
     range->count -= samples;
     range->position += samples;
@@ -67,7 +65,6 @@ struct wr_range wr_range_split(struct wr_range *range, uint32_t most)
     wr_range_skip(range, end - range->first);
     front.count -= range->count;
     front.bytes -= range->bytes;
-    front.extra -= range->extra;
     wr_segment_hold(front.segment);
     return front;
 }
@@ -122,7 +119,7 @@ struct wr_range wr_queue_take(struct wr_queue *queue, uint32_t most, uint64_t mo
     struct wr_range taken = wr_range_split(front, fit < most ? fit : most);
     queue->samples -= taken.count;
     queue->bytes -= taken.bytes;
-    queue->extra -= taken.extra;
+    queue->values -= wr_range_values(&taken);
     if (front->count == 0) {
         wr_segment_drop(front->segment);
         queue->first = (queue->first + 1) % queue->room;

@@ -13,7 +13,6 @@ struct wr_range {
     uint32_t first, count;
     uint32_t slot; /* the lane's, in the segment's file */
     uint64_t bytes;
-    int64_t extra;          /* see wr_segment_extra */
     uint64_t position;      /* of its first sample, among all that the lane was given in this process */
     struct wr_sample_id id; /* of its first sample; the others follow without a gap */
     int64_t since_ns;       /* when its first sample was queued; monotonic */
@@ -23,8 +22,7 @@ struct wr_range {
 struct wr_queue {
     struct wr_range *ranges; /* a circle */
     uint32_t first, count, room;
-    uint64_t samples, bytes;
-    int64_t extra; /* of all ranges */
+    uint64_t samples, values, bytes; /* of all ranges */
 };
 
 void wr_queue_fini(struct wr_queue *queue);
@@ -71,10 +69,10 @@ static inline void wr_range_settle(const struct wr_range *range, uint32_t sample
     wr_segment_settle(range->segment, range->slot, range->first, samples);
 }
 
-/* How many values the range's samples are. */
+/* How many values the range's samples are; 0 if it has no segment. */
 static inline uint64_t wr_range_values(const struct wr_range *range)
 {
-    return range->count + (uint64_t)range->extra;
+    return range->segment ? wr_segment_values(range->segment, range->first, range->count) : 0;
 }
 
 /* Removes samples from the front of a range. */

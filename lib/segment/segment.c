@@ -276,13 +276,14 @@ const char *const *wr_segment_texts(const struct wr_segment *segment)
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
 
-int64_t wr_segment_extra(const struct wr_segment *segment, uint32_t first, uint32_t count)
+uint64_t wr_segment_values(const struct wr_segment *segment, uint32_t first, uint32_t count)
 {
-    int64_t extra = 0;
-    for (uint32_t i = first; segment->summaries && i < first + count; i++)
-        if (segment->samples[i].kind == WEIR_KIND_SUMMARY)
-            extra += segment->samples[i].value.i64 - 1;
-    return extra;
+    uint64_t values = 0;
+    if (!segment->summaries)
+        return count;
+    for (uint32_t i = first; i < first + count; i++)
+        values += wr_sample_values(&segment->samples[i]);
+    return values;
 }
 
 uint64_t wr_segment_bytes(const struct wr_segment *segment, uint32_t first, uint32_t count)

@@ -132,9 +132,8 @@ static inline uint64_t wr_sample_values(const weir_sample *sample)
     return sample->kind == WEIR_KIND_SUMMARY ? (uint64_t)sample->value.i64 : 1;
 }
 
-/* Returns the number of values of the samples less the number of samples: each summary has the values that it
- * is of, any other sample is one value. */
-int64_t wr_segment_extra(const struct wr_segment *segment, uint32_t first, uint32_t count);
+/* Returns how many values these samples are. */
+uint64_t wr_segment_values(const struct wr_segment *segment, uint32_t first, uint32_t count);
 
 /* Returns the end of the event that begins at sample `first`. */
 uint32_t wr_segment_event_end(const struct wr_segment *segment, uint32_t first);

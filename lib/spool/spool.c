@@ -73,10 +73,12 @@ static bool finish(struct wr_spool *spool, struct wr_spool_file *file, bool dama
 
 /* ---- Putting --------------------------------------------------------------------------------- */
 
-static void add_count(struct wr_spool_count *count, const struct wr_spool_file *file, uint64_t samples)
+static void add_count(struct wr_spool_count *count, const struct wr_spool_file *file, uint64_t samples,
+                      uint64_t values)
 {
     count->samples += samples;
     count->own += file->own ? samples : 0;
+    count->values += values;
 }
 
 /* Drops the oldest file that is not in use. Returns false if there is none. */
@@ -88,8 +90,7 @@ static bool drop_oldest(struct wr_spool *spool, const struct wr_spool_terms *ter
         file = file->next;
     if (!terms->drop_oldest || !file)
         return false;
-    add_count(dropped, file, file->count - file->settled);
-    dropped->extra += file->extra;
+    add_count(dropped, file, file->count - file->settled, file->values);
     finish(spool, file, false);
     return true;
 }
@@ -126,7 +127,7 @@ static int write_out(struct wr_spool *spool, const struct wr_range *range)
         return problem;
     }
     file->count += range->count;
-    file->extra += (uint64_t)range->extra;
+    file->values += wr_range_values(range);
     if (spool->open) {
         file->bytes += spool->out.length;
         spool->index.bytes += spool->out.length;
@@ -246,7 +247,8 @@ static void lose(struct wr_spool_file *file, uint32_t end, struct wr_spool_batch
 {
     if (end <= file->settled)
         return;
-    add_count(&batch->lost, file, end - file->settled);
+    add_count(&batch->lost, file, end - file->settled, end - file->settled);
+    file->values -= end - file->settled;
     file->settled = end;
 }
 
@@ -318,7 +320,6 @@ static bool fill(struct wr_spool *spool, const struct wr_spool_part *part, const
     batch->labels = wr_labels_equal(labels, want->labels) ? want->labels : labels;
     wr_labels_hold(batch->labels);
     range->bytes = wr_segment_bytes(range->segment, 0, range->count);
-    range->extra = wr_segment_extra(range->segment, 0, range->count);
     range->since_ns = wr_clock_monotonic_ns();
     return true;
 }
@@ -363,11 +364,11 @@ enum wr_spool_result wr_spool_fetch(struct wr_spool *spool, const struct wr_spoo
     return result;
 }
 
-bool wr_spool_settle(struct wr_spool *spool, uint32_t samples, uint64_t extra)
+bool wr_spool_settle(struct wr_spool *spool, uint32_t samples, uint64_t values)
 {
     struct wr_spool_file *file = spool->index.first;
     file->settled += samples;
-    file->extra -= extra;
+    file->values -= values;
     if (file->settled >= file->count)
         return finish(spool, file, spool->reading && spool->reader.damaged);
     write_mark(file);

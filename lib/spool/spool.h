@@ -53,8 +53,8 @@ enum wr_spool_result {
 
 struct wr_spool_count {
     uint64_t samples;
-    uint64_t own;   /* of these, samples that were put by this process */
-    uint64_t extra; /* of these, see wr_segment_extra; not known of damaged ones */
+    uint64_t own;    /* of these, samples that were put by this process */
+    uint64_t values; /* that the samples are; a damaged one counts as one */
 };
 
 /* handler: borrowed. Returns NULL if out of memory. */
@@ -97,9 +97,9 @@ struct wr_spool_batch {
 enum wr_spool_result wr_spool_fetch(struct wr_spool *spool, const struct wr_spool_want *want,
                                     struct wr_spool_batch *batch, struct wr_error *error);
 
-/* Settles this number of the samples that were fetched. extra: of these, see wr_segment_extra. Returns whether
- * a damaged file was set aside. */
-bool wr_spool_settle(struct wr_spool *spool, uint32_t samples, uint64_t extra);
+/* Settles this number of the samples that were fetched, which are this many values. Returns whether a damaged
+ * file was set aside. */
+bool wr_spool_settle(struct wr_spool *spool, uint32_t samples, uint64_t values);
 
 /* Returns a lower bound of the positions of this process's own samples; 0 if there are none. */
 uint64_t wr_spool_front(const struct wr_spool *spool);

@@ -19,7 +19,7 @@
 #include "text/buffer.h"
 
 /* Version 2 added to each block the origin and the sequence of its first sample, version 3 summaries. */
-enum { WR_SPOOL_BLOCK_VERSION = 3, WR_SPOOL_BLOCK_LARGEST = 64 * 1024 * 1024 };
+enum { WR_SPOOL_BLOCK_VERSION = 4, WR_SPOOL_BLOCK_LARGEST = 64 * 1024 * 1024 };
 
 /* ---- The head -------------------------------------------------------------------------------- */
 
@@ -70,7 +70,7 @@ struct wr_spool_block {
     /* SAMPLES: of the first one; the others follow without a gap */
     uint64_t position; /* the lane's, in the process that wrote it */
     struct wr_sample_id id;
-    uint64_t extra;    /* SAMPLES: see wr_segment_extra */
+    uint64_t values;   /* SAMPLES: how many they are */
     uint32_t reserved; /* 0 */
     uint32_t check;    /* of all before */
 };

@@ -151,7 +151,7 @@ static struct wr_spool_file *measure(struct find *find, const struct wr_buffer *
         .settled = wr_spool_block_read_mark(data->data, data->length),
         .bytes = data->length,
     };
-    file->count = wr_spool_reader_measure(data->data, data->length, file->settled, &file->extra, &damaged);
+    file->count = wr_spool_reader_measure(data->data, data->length, file->settled, &file->values, &damaged);
     file->damaged = damaged;
     if (file->settled > file->count)
         file->settled = file->count;
@@ -225,7 +225,7 @@ static void add_files(struct wr_spool_index *index, struct find *find, struct wr
         next = file->next;
         wr_spool_index_put(index, file);
         found->samples += file->count - file->settled;
-        found->extra += file->extra;
+        found->values += file->values;
         if (file->count == file->settled)
             found->kept_bad |= wr_spool_index_finish(index, file, !file->count && file->damaged);
     }

@@ -17,7 +17,7 @@ struct wr_spool_file {
     struct wr_owner_dir *dir;
     uint64_t number;         /* its name: the position of its first sample */
     uint32_t count, settled; /* samples */
-    uint64_t extra;          /* of those not settled, see wr_segment_extra */
+    uint64_t values;         /* of those not settled; a damaged one counts as one */
     uint64_t bytes;
     bool own;     /* written by this process */
     bool damaged; /* not all of it is blocks; known of adopted files only */
@@ -35,7 +35,7 @@ struct wr_spool_index {
 
 /* Result of a search. */
 struct wr_spool_found {
-    uint64_t samples, extra;
+    uint64_t samples, values;
     bool more;              /* not everything was adopted: WR_SPOOL_INDEX_DIRS are in use */
     bool kept_bad;          /* a damaged file was set aside */
     uint32_t other_version; /* the first search that found files of another format: their version; else 0 */

@@ -135,16 +135,15 @@ static bool is_valid_sample(const struct wr_spool_reader *reader, const weir_sam
     return !sample->note || sample->note == ++*notes;
 }
 
-/* See wr_segment_extra. Of samples in a file, which need not be valid, so it may wrap. */
-static uint64_t count_extra(const char *payload, uint32_t count)
+/* Of samples in a file, which need not be valid, so it may wrap. */
+static uint64_t count_values(const char *payload, uint32_t count)
 {
-    uint64_t extra = 0;
+    uint64_t values = 0;
     for (uint32_t i = 0; i < count; i++) {
         weir_sample sample = read_sample(payload, i);
-        if (sample.kind == WEIR_KIND_SUMMARY)
-            extra += (uint64_t)sample.value.i64 - 1;
+        values += wr_sample_values(&sample);
     }
-    return extra;
+    return values;
 }
 
 /* Whether everything that the samples refer to exists. */
@@ -166,7 +165,7 @@ static bool is_valid(const struct wr_spool_reader *reader, const struct wr_spool
         if (!wr_series_codec_take_text(&texts.at, texts.end))
             return false;
     return notes == block->notes && !(sample.flags & WEIR_SAMPLE_MORE) &&
-           block->extra == count_extra(payload, block->count);
+           block->values == count_values(payload, block->count);
 }
 
 static void see_lost(struct wr_spool_reader *reader, uint32_t count, size_t end)
@@ -317,17 +316,18 @@ static void count_to(uint32_t *samples, const struct wr_spool_block *block, uint
         *samples = block->first + more;
 }
 
-/* The extra values of a block's samples from number `settled` of the file on. */
-static uint64_t count_open_extra(const char *payload, const struct wr_spool_block *block, uint32_t settled)
+/* How many values, more than one for each sample, a block's samples from number `settled` of the file on are.
+ */
+static uint64_t count_more(const char *payload, const struct wr_spool_block *block, uint32_t settled)
 {
     uint32_t skip = settled > block->first ? settled - block->first : 0;
     if (block->kind != WR_SPOOL_BLOCK_SAMPLES || skip >= block->count ||
         block->count > block->length / sizeof(weir_sample))
         return 0;
-    return block->extra - count_extra(payload, skip);
+    return block->values - count_values(payload, skip) - (block->count - skip);
 }
 
-uint32_t wr_spool_reader_measure(const char *data, size_t size, uint32_t settled, uint64_t *extra,
+uint32_t wr_spool_reader_measure(const char *data, size_t size, uint32_t settled, uint64_t *values,
                                  bool *damaged)
 {
     struct wr_spool_writer_info info;
@@ -335,13 +335,14 @@ uint32_t wr_spool_reader_measure(const char *data, size_t size, uint32_t settled
     size_t at = 0;
     uint32_t samples = 0;
     *damaged = false;
-    *extra = 0;
+    *values = 0;
     wr_spool_block_read_head(data, size, &info, &at);
     for (; find_block(data, size, &at, &block, damaged); at = end_of(size, at, &block)) {
         count_to(&samples, &block, block.count);
-        *extra += count_open_extra(data + at + sizeof block, &block, settled);
+        *values += count_more(data + at + sizeof block, &block, settled);
     }
     if (at < size)
         count_to(&samples, &block, 0); /* cut off: what is in front of it */
+    *values += samples > settled ? samples - settled : 0;
     return samples;
 }

@@ -71,9 +71,9 @@ bool wr_spool_reader_load(const struct wr_spool_reader *reader, const struct wr_
                           struct wr_segment *segment);
 
 /* Returns how many samples a file holds, according to its block headers, without a block that is cut off.
- * *extra: see wr_segment_extra, of those that are not settled. *damaged: there is something else than blocks
- * between the head and the end. */
-uint32_t wr_spool_reader_measure(const char *data, size_t size, uint32_t settled, uint64_t *extra,
+ * *values: of those that are not settled; one that is damaged counts as one. *damaged: there is something else
+ * than blocks between the head and the end. */
+uint32_t wr_spool_reader_measure(const char *data, size_t size, uint32_t settled, uint64_t *values,
                                  bool *damaged);
 
 #endif

@@ -135,7 +135,7 @@ bool wr_spool_writer_put(struct wr_spool_writer *writer, const struct wr_range *
         .count = range->count,
         .position = range->position,
         .id = range->id,
-        .extra = (uint64_t)range->extra,
+        .values = wr_range_values(range),
     };
     size_t start = wr_spool_block_begin(out);
     block.notes = put_samples(writer, range, out);

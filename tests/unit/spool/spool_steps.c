@@ -94,7 +94,7 @@ static struct found read_place(const char *place)
         if (!batch.range.segment)
             break;
         add_range(&found, &batch.range);
-        found.kept_bad |= wr_spool_settle(spool, batch.range.count, 0);
+        found.kept_bad |= wr_spool_settle(spool, batch.range.count, wr_range_values(&batch.range));
         wr_segment_drop(batch.range.segment);
         wr_labels_drop(batch.labels);
     } while (true);
@@ -249,7 +249,7 @@ static void take(struct wr_spool *spool, uint32_t samples)
         _exit(1);
     uint32_t count = batch.range.count < samples ? batch.range.count : samples;
     progress->settling = progress->settled + count;
-    wr_spool_settle(spool, count, 0);
+    wr_spool_settle(spool, count, count);
     progress->settled = progress->settling;
     wr_segment_drop(batch.range.segment);
     wr_labels_drop(batch.labels);
