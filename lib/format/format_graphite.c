@@ -57,6 +57,12 @@ static const char *find_namespace(const weir_series *series)
     }
 }
 
+/* The group that a source "statsd" gives to what was sent, whose names are whole paths. NULL: none. */
+static const char *find_group(const struct graphite_options *options, const weir_series *series)
+{
+    return options->names == NAMES_STATSD && strcmp(series->group, "statsd") == 0 ? NULL : series->group;
+}
+
 static void put_prefix(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
 {
     const struct graphite_options *options = encoder->options;
@@ -64,7 +70,7 @@ static void put_prefix(struct wr_encoder *encoder, const weir_series *series, st
     const weir_label *label;
     if (options->names == NAMES_STATSD)
         wr_buffer_put_text(out, find_namespace(series));
-    wr_metric_path_put_series(out, series, options->tags, &path_rules);
+    wr_metric_path_put_series(out, find_group(options, series), series, options->tags, &path_rules);
     while (options->tags && (label = wr_labels_next(&walk, series, encoder->batch)))
         if (*label->value)
             put_tag(out, label);

@@ -34,7 +34,7 @@ static const struct wr_metric_path_rules value_rules = {.strip = "|@#,", .replac
 static void put_prefix(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
 {
     const struct statsd_options *options = encoder->options;
-    wr_metric_path_put_series(out, series, options->tags, &name_rules);
+    wr_metric_path_put_series(out, series->group, series, options->tags, &name_rules);
     wr_buffer_put_char(out, ':');
 }
 

@@ -85,12 +85,14 @@ static const char *find_bound(const weir_series *series)
     return NULL;
 }
 
-void wr_metric_path_put_series(struct wr_buffer *out, const weir_series *series, bool has_labels,
-                               const struct wr_metric_path_rules *rules)
+void wr_metric_path_put_series(struct wr_buffer *out, const char *group, const weir_series *series,
+                               bool has_labels, const struct wr_metric_path_rules *rules)
 {
     const char *bound = has_labels ? NULL : find_bound(series);
-    wr_metric_path_put(out, series->group, rules);
-    wr_buffer_put_char(out, '.');
+    if (group) {
+        wr_metric_path_put(out, group, rules);
+        wr_buffer_put_char(out, '.');
+    }
     wr_metric_path_put(out, series->name, rules);
     if (!bound)
         return;

@@ -18,10 +18,10 @@ struct wr_metric_path_rules {
 /* Appends a path. A node that is empty, or becomes empty, is written as '_'. */
 void wr_metric_path_put(struct wr_buffer *out, const char *text, const struct wr_metric_path_rules *rules);
 
-/* Appends group and name of a series. A format that writes no labels writes the bound of a histogram's bucket
- * as a node: NAME.bucket.0_5, NAME.bucket.inf. */
-void wr_metric_path_put_series(struct wr_buffer *out, const weir_series *series, bool has_labels,
-                               const struct wr_metric_path_rules *rules);
+/* Appends group, unless it is NULL, and name of a series. A format that writes no labels writes the bound of a
+ * histogram's bucket as a node: NAME.bucket.0_5, NAME.bucket.inf. */
+void wr_metric_path_put_series(struct wr_buffer *out, const char *group, const weir_series *series,
+                               bool has_labels, const struct wr_metric_path_rules *rules);
 
 /* Appends a text that is not a path, like a tag: dots have no meaning, and empty texts stay empty. */
 void wr_metric_path_put_word(struct wr_buffer *out, const char *text, const struct wr_metric_path_rules *rules);

@@ -194,11 +194,11 @@ def figures_of_timer(received, counted):
     return figures
 
 
-def figures_of_load(folder, lines):
+def figures_of_load(folder, lines, **options):
     """What a file has after these lines, in one interval: by path. Rates are those of a time that is not known, and left out."""
     await_day()
     out = os.path.join(folder, "out")
-    program = Sourced(folder, {"type": "statsd", "listen": [TCP], "split": "first"}, {
+    program = Sourced(folder, {"type": "statsd", "listen": [TCP], "group": "statsd", **options}, {
         "type": "file", "path": out, "format": {"type": "graphite", "names": "statsd"}, "aggregate": "1d", "percentiles": PERCENTS,
         "block_timeout": "1h"})
     with connect(program) as client:
@@ -212,6 +212,22 @@ def figures_of_load(folder, lines):
     seconds = {figures[re.sub(r"\.(rate|count_ps)$", ".count", path)] / value for path, value in rates.items()}
     assert rates and max(seconds) / min(seconds) < 1 + 1e-9, seconds
     return {path: value for path, value in figures.items() if path not in rates}
+
+
+@case
+def names_with_and_without_dots_are_those_that_were_sent(folder):
+    names = ["hits", "app.hits", "a.b.c.hits"]
+    lines = [f"{name}:{value}|{kind}" for name in names for name, value, kind in ((name, 3, "c"), (name + "_g", 7, "g"), (name + "_t", 5, "ms"))]
+    own = "statsd.packets_received"
+    expected = {"stats.counters.X.count": 3, "stats.gauges.X_g": 7, "stats.timers.X_t.count": 1, "stats.timers.X_t.upper_90": 5}
+    for split, more in (("none", [own]), ("first", []), ("last", [])):
+        figures = figures_of_load(folder, lines + [f"{name}:3|c" for name in more], split=split)
+        for name in names:
+            found = {path: figures[path.replace("X", name)] for path in expected}
+            assert found == expected, (split, name, figures)
+        beside = [path for path in figures if not any(f".{name}" in path for name in names)]
+        assert beside == [f"stats.counters.{name}.count" for name in more], (split, beside)
+        os.remove(os.path.join(folder, "out"))
 
 
 @case

@@ -116,6 +116,24 @@ Test(format_graphite, without_tags_the_bound_of_a_bucket_is_a_node)
                      "g.n.bucket;le=0.5 1 1795219607\ng.n.bucket;le=+Inf 2 1795219607\n");
 }
 
+static const char *line_with_name_of_statsd(const char *group, const char *name)
+{
+    clear_batch();
+    fixture.series_count = 0;
+    add_double(add_series(group, name, NULL, 0), 1);
+    return encode_as(&wr_format_graphite, "names", "statsd");
+}
+
+Test(format_graphite, with_names_of_statsd_the_group_statsd_is_no_part_of_the_path)
+{
+    cr_assert_str_eq(line_with_name_of_statsd("statsd", "hits"), "stats.timers.hits 1 1795219607\n");
+    cr_assert_str_eq(line_with_name_of_statsd("statsd", "app.hits"), "stats.timers.app.hits 1 1795219607\n");
+    cr_assert_str_eq(line_with_name_of_statsd("app", "hits"), "stats.timers.app.hits 1 1795219607\n");
+    cr_assert_str_eq(line_with_name_of_statsd("statsd.a", "hits"), "stats.timers.statsd.a.hits 1 1795219607\n");
+    cr_assert_str_eq(line_with_name_of_statsd("a.statsd", "hits"), "stats.timers.a.statsd.hits 1 1795219607\n");
+    cr_assert_str_eq(line_with_name("statsd", "hits"), "statsd.hits 1 1795219607\n");
+}
+
 Test(format_graphite, other_names_keep_their_labels_to_themselves)
 {
     static const weir_label le[] = {{"le", "0.5"}}, other[] = {{"more", "0.5"}};

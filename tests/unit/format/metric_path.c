@@ -94,7 +94,7 @@ static const char *series_path_of(const char *name, const char *key, const char 
     const weir_label label = {key, value};
     const weir_series series = {.group = "a.b", .name = name, .labels = &label, .label_count = 1};
     wr_buffer_clear(&out);
-    wr_metric_path_put_series(&out, &series, has_labels, &plain);
+    wr_metric_path_put_series(&out, series.group, &series, has_labels, &plain);
     return wr_buffer_text(&out);
 }
 
