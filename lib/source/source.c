@@ -14,9 +14,11 @@
 #include "os/thread.h"
 #include "os/thread_state.h"
 #include "registry/labels.h"
+#include "registry/name.h"
 #include "registry/reuse.h"
 #include "runtime/runtime.h"
 #include "source/source_host.h"
+#include "source/source_text.h"
 #include "text/buffer.h"
 #include "text/error.h"
 #include "text/utf8.h"
@@ -66,6 +68,44 @@ static bool check_labels(const struct wr_source *source, const struct wr_prepare
     return wr_node_error(at ? at : from->given->node, from->error, "%s", problem.text);
 }
 
+static bool refuse_group(const struct wr_prepare_options *from, const char *option, const char *format,
+                         const struct wr_error *problem)
+{
+    const struct wr_node *at = wr_node_member(from->given->node, option);
+    return wr_node_error(at ? at : from->given->node, from->error, format, problem->text);
+}
+
+/* Of values that come without a group: else all of them would be refused. */
+static bool check_own_group(const struct wr_source *source, const struct wr_prepare_options *from)
+{
+    struct wr_error problem = {0};
+    struct wr_buffer group = {0};
+    const char *text = wr_source_host_put_group(&group, source, NULL);
+    bool is_valid = text && wr_name_check_group(text, &problem);
+    wr_buffer_fini(&group);
+    if (is_valid)
+        return true;
+    if (!text)
+        return wr_error_no_memory(from->error, NULL);
+    if (source->options.group)
+        return refuse_group(from, "group", "%s", &problem);
+    return refuse_group(from, "group_prefix", "without the option group the source's name is its group: %s",
+                        &problem);
+}
+
+static bool check_groups(const struct wr_source *source, const struct wr_prepare_options *from)
+{
+    struct wr_error problem = {0};
+    const struct wr_source_options *options = &source->options;
+    if (options->group && !wr_name_check_group(options->group, &problem))
+        return refuse_group(from, "group", "%s", &problem);
+    if (options->group_prefix && !wr_name_check_group(options->group_prefix, &problem))
+        return refuse_group(from, "group_prefix", "%s", &problem);
+    bool have_groups =
+        !(source->type->is.flags & WEIR_SOURCE_TYPE_UNGROUPED) || wr_source_text_has_groups(source);
+    return (!options->group && have_groups) || check_own_group(source, from);
+}
+
 /* `parse` and `patterns` need each other. */
 static bool load_patterns(struct wr_source *source, const struct wr_prepare_options *from, bool are_inline)
 {
@@ -94,7 +134,8 @@ static bool fill_options(struct wr_source *source, struct wr_prepare_options *fr
     bool set = wr_prepare_commons(from) && wr_prepare_given(from, others);
     source->own_options = from->own;
     return set && wr_prepare_check_retry(from, options->retry_min_ns, &options->retry_max_ns) &&
-           add_variables(source, from) && check_labels(source, from) && load_patterns(source, from, are_inline);
+           add_variables(source, from) && check_labels(source, from) &&
+           load_patterns(source, from, are_inline) && check_groups(source, from);
 }
 
 static bool set_identity(struct wr_source *source, const struct wr_prepare_options *from)

@@ -9,6 +9,8 @@
 
 #include "../system.h"
 
+enum { GROUP_LONGEST = 255 };
+
 /* ---- Options --------------------------------------------------------------------------------- */
 
 static bool refuse_word(const weir_host *host, const struct tenant *tenant, const char *word, const char *why)
@@ -28,6 +30,17 @@ static bool read_number(const char *text, double *number)
     return strspn(text, "0123456789") == strlen(text) && *text && !*end && *number >= 1 && *number <= 1e15;
 }
 
+/* As the core allows a group, which else refuses each value. */
+static bool is_group(const char *text)
+{
+    size_t length = strlen(text);
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+        if (*c < ' ' || *c == 0x7f || *c == '*')
+            return false;
+    return length && length <= GROUP_LONGEST && text[0] != '.' && text[length - 1] != '.' &&
+           !strstr(text, "..");
+}
+
 static bool read_word(const weir_host *host, struct tenant *tenant, char *word)
 {
     char *value = strchr(word, '=');
@@ -37,7 +50,7 @@ static bool read_word(const weir_host *host, struct tenant *tenant, char *word)
     *value++ = '\0';
     if (strcmp(word, "token_file") == 0 && *value == '/') {
         tenant->token_file = value;
-    } else if (strcmp(word, "group_prefix") == 0) {
+    } else if (strcmp(word, "group_prefix") == 0 && is_group(value)) {
         tenant->group_prefix = value;
     } else if (strcmp(word, "max_series") == 0 && read_number(value, &number)) {
         tenant->has_max_series = true;

@@ -262,6 +262,28 @@ def assert_starts(lines, starts):
 
 
 @case
+def groups_of_sources_that_no_value_can_have_are_refused(folder):
+    text = '{"sources": {"in": {%s}}, "groups": {"*": "null"}}'
+    problems = {"": "empty; a name must have 1 to 255 bytes", "*": "a group must not contain '*'", "a..b": "empty part; a group is one or more names",
+                ".a": "empty part", "a.": "empty part", "a\nb": "control character"}
+    for group, problem in problems.items():
+        group = json.dumps(group)
+        for option, column in (("group", 47), ("group_prefix", 54)):
+            errors = errors_of_check(text % f'"type": "stdin", "{option}": {group}', folder)
+            assert_starts(errors, [f"c.json:1:{column}: sources.in.{option}: group {group}: {problem}"])
+    errors = errors_of_check(text % '"type": "forward", "group_prefix": "a..b"', folder)
+    assert_starts(errors, ['c.json:1:56: sources.in.group_prefix: group "a..b": empty part'])
+    errors = errors_of_check(text % f'"type": "system", "group": "{"x" * 128}", "group_prefix": "{"y" * 127}"', folder)
+    assert_starts(errors, ["c.json:1:48: sources.in.group: group "])
+    assert ": too long; a name must have 1 to 255 bytes" in errors[0], errors
+    named = text.replace('"in"', '"a..b"')
+    errors = errors_of_check(named % '"type": "statsd"', folder)
+    assert_starts(errors, ['c.json:1:22: sources.a..b: without the option group the source\'s name is its group: group "a..b": empty part'])
+    for valid in '"type": "statsd", "group": "a.b"', '"type": "stdin", "parse": "auto"', '"type": "forward"':
+        assert_warnings(folder, json.loads(named % valid))
+
+
+@case
 def weir_check_reports_all_errors_in_the_order_of_the_document(folder):
     text = """{
   "groups": { "*": ["disk", "dsk", 5], "a..b": "disk", "b": [{"to": "web", "sample": 2}, "untyped", "odd", "nul", "k"] },

@@ -484,7 +484,9 @@ def what_other_machines_could_reach_needs_a_token(folder):
                            ({"listen": "unix:relative"}, "unix:/PATH with an absolute path"), ({"listen": long_path}, "at most 107 bytes"),
                            ({"listen": "unix:/a", "mode": "rw"}, '"rw" is not a mode'),
                            ({"formats": ["xml"]}, '"xml" is not a format'),
-                           ({"tenants": {"a": "rate=5"}}, "has no token_file"), ({"tenants": {"a": "token_file=/a rate=-5"}}, "rate=-5")):
+                           ({"tenants": {"a": "rate=5"}}, "has no token_file"), ({"tenants": {"a": "token_file=/a rate=-5"}}, "rate=-5"),
+                           *(({"tenants": {"a": f"token_file=/a group_prefix={group}"}}, f'"group_prefix={group}" is not allowed; allowed: ')
+                             for group in ("*", "a..b", ".a", "a."))):
         program = start(folder, **options)
         assert program.program.wait(240) != 0 and words in program.log(), (options, program.log())
     path = write_token(folder, "t", "token-zero")
