@@ -196,8 +196,43 @@ def without_a_configuration_what_comes_by_statsd_is_printed():
     for arguments, why in (["-c", "x"], "only one of -c and --statsd is allowed"), (["a:1", "b:2"], 'no further arguments are allowed: "b:2"'):
         done = run(WEIR, "relay", "--statsd", *arguments)
         assert done.returncode == 2 and why in done.stderr, done
-    done = run(WEIR, "relay", "--statsd", '$x"y')
-    assert done.returncode == 1 and '"udp://$x"y" has no port' in done.stderr, done
+
+
+@case
+def the_address_of_statsd_is_a_port_or_an_address_with_one(folder):
+    path = os.path.join(folder, "socket")
+    for kept in "", "127.0.0.1", "localhost":
+        port = free_port()
+        address = f"{kept or '127.0.0.1'}:{port}"
+        for given in ([str(port), f":{port}", address] if not kept else [address]):
+            with_both = [f"weir: info: statsd: listens at {scheme}://{address}" for scheme in ("udp", "tcp")]
+            assert_listens(given, with_both)
+    port = free_port()
+    assert_listens(f"udp://127.0.0.1:{port}", [f"weir: info: statsd: listens at udp://127.0.0.1:{port}"])
+    assert_listens(f"unix-dgram:{path}", [f"weir: info: statsd: listens at unix-dgram:{path}"])
+    assert_listens(f"0.0.0.0:{port}", [f"weir: info: statsd: listens at {scheme}://0.0.0.0:{port}" for scheme in ("udp", "tcp")], "--insecure")
+
+
+def assert_listens(address, lines, *options):
+    relay = start(WEIR, "relay", "--statsd", address, *options, WEIR_LOG="info")
+    assert [relay.stderr.readline().strip() for _ in lines] == lines, address
+    relay.terminate()
+    relay.communicate(timeout=PATIENCE_S)
+    assert relay.returncode == 0, address
+
+
+@case
+def an_address_of_statsd_that_is_not_allowed_is_refused_with_the_option():
+    allowed = "allowed: PORT, ADDRESS:PORT with an IP address or localhost, udp://ADDRESS:PORT, tcp://ADDRESS:PORT, unix-dgram:/PATH"
+    for address in '$x"y', "", ":", "0x1", "65536", "metrics.example:8125", "::1:8125", "127.1:8125", "unix-dgram:x", "http://127.0.0.1:8125":
+        done = run(WEIR, "relay", "--statsd", address)
+        assert done.returncode == 2 and done.stderr.startswith(f'weir relay: --statsd: "{address}" is not an address; {allowed}\n'), done
+    for address in "0.0.0.0:8125", "[::]:8125", "tcp://192.0.2.1:8125":
+        done = run(WEIR, "relay", "--statsd", address)
+        why = f'weir relay: --statsd: "{address}" is not a loopback address: anybody who reaches it can add values; --insecure allows it\n'
+        assert done.returncode == 2 and done.stderr.startswith(why), done
+    done = run(WEIR, "relay", "--insecure")
+    assert done.returncode == 2 and "--insecure is allowed only with --statsd" in done.stderr, done
 
 
 @case

@@ -2,24 +2,22 @@
 
 #include <getopt.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/command.h"
 #include "common/configure.h"
 #include "common/service.h"
 #include "config/config_read.h"
+#include "relay/statsd_config.h"
 #include "text/buffer.h"
 
 #define DEFAULT_CONFIG "/etc/weir/relay.json"
 
-#define STATSD_ADDRESS "127.0.0.1:8125"
-
-enum { OPTION_EVERY = 256, OPTION_STRICT, OPTION_STATSD };
+enum { OPTION_EVERY = 256, OPTION_STRICT, OPTION_STATSD, OPTION_INSECURE };
 
 struct request {
     const char *config; /* NULL: not given */
     bool is_statsd;
-    const char *address; /* of is_statsd */
+    struct statsd_config statsd; /* of is_statsd */
 };
 
 /* ---- Arguments ------------------------------------------------------------------------------- */
@@ -32,6 +30,7 @@ static int read_arguments(const struct command *command, struct service *service
                                             {"statsd", no_argument, NULL, OPTION_STATSD},
                                             {"strict", no_argument, NULL, OPTION_STRICT},
                                             {"verbose", no_argument, NULL, 'v'},
+                                            {"insecure", no_argument, NULL, OPTION_INSECURE},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     for (int option; (option = getopt_long(argc, argv, "c:vh", options, NULL)) != -1;) {
@@ -39,6 +38,7 @@ static int read_arguments(const struct command *command, struct service *service
         case 'c': request->config = optarg; break;
         case 'v': service->is_verbose = true; break;
         case OPTION_STATSD: request->is_statsd = true; break;
+        case OPTION_INSECURE: request->statsd.is_insecure = true; break;
         case OPTION_STRICT: service->is_strict = true; break;
         case OPTION_EVERY:
             if (!service_set_every(service, optarg))
@@ -49,49 +49,35 @@ static int read_arguments(const struct command *command, struct service *service
         }
     }
     if (request->is_statsd && optind < argc)
-        request->address = argv[optind++];
+        request->statsd.address = argv[optind++];
     if (optind < argc)
         return command_refuse(command, "no %sarguments are allowed: \"%s\"",
                               request->is_statsd ? "further " : "", argv[optind]);
     if (request->is_statsd && request->config)
         return command_refuse(command, "only one of -c and --statsd is allowed");
+    if (request->statsd.is_insecure && !request->is_statsd)
+        return command_refuse(command, "--insecure is allowed only with --statsd");
     return COMMAND_CONTINUE;
 }
 
-/* ---- StatsD without a configuration ---------------------------------------------------------- */
+/* ---- Configuration --------------------------------------------------------------------------- */
 
-static void put_address(struct wr_buffer *out, const char *before, const char *scheme, const char *address)
+/* Returns COMMAND_CONTINUE or the exit code. */
+static int configure_statsd(const struct command *command, const struct request *request)
 {
     struct wr_buffer text = {0};
-    wr_buffer_put_format(&text, "%s%s", scheme, address);
-    const char *joined = wr_buffer_text(&text);
-    wr_buffer_put_text(out, before);
-    configure_put_text(out, joined ? joined : "");
+    int result = statsd_config_put(&request->statsd, command, &text);
+    if (result == COMMAND_CONTINUE && !configure_text(command_text(&text)))
+        result = EXIT_FAILURE;
     wr_buffer_fini(&text);
+    return result;
 }
 
-/* An address without a scheme is one of UDP and of TCP. Members of sets are printed as they come. */
-static bool configure_statsd(const char *address)
+static int configure(const struct command *command, const struct request *request, const char *file)
 {
-    struct wr_buffer out = {0};
-    bool has_scheme = strstr(address, "://") || strncmp(address, "unix-dgram:", strlen("unix-dgram:")) == 0;
-    wr_buffer_put_text(&out,
-                       "{\"handlers\": {\"screen\": {\"type\": \"console\", \"linger\": \"0s\"}},\n"
-                       "\"groups\": {\"*\": \"screen\"},\n\"sources\": {\"statsd\": {\"type\": \"statsd\", "
-                       "\"set_interval\": \"0s\", \"listen\": [");
-    put_address(&out, "", has_scheme ? "" : "udp://", address);
-    if (!has_scheme)
-        put_address(&out, ", ", "tcp://", address);
-    wr_buffer_put_text(&out, "]}}}\n");
-    const char *text = command_text(&out);
-    bool is_done = configure_text(text);
-    wr_buffer_fini(&out);
-    return is_done;
-}
-
-static bool configure(const struct request *request, const char *file)
-{
-    return request->is_statsd ? configure_statsd(request->address) : configure_from(file);
+    if (request->is_statsd)
+        return configure_statsd(command, request);
+    return configure_from(file) ? COMMAND_CONTINUE : EXIT_FAILURE;
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */
@@ -99,24 +85,28 @@ static bool configure(const struct request *request, const char *file)
 static int run(const struct command *command, int argc, char **argv)
 {
     static struct service service;
-    struct request request = {.address = STATSD_ADDRESS};
+    struct request request = {.statsd.address = STATSD_ADDRESS};
     int result = read_arguments(command, &service, &request, argc, argv);
     if (result != COMMAND_CONTINUE)
         return result;
     const char *file = request.config ? request.config : wr_config_has_variable() ? NULL : DEFAULT_CONFIG;
     const char *name = request.is_statsd ? "--statsd" : file ? file : "WEIR_CONFIG";
-    if (!service_open(&service) || !configure(&request, file) || !service_start(name))
+    if (!service_open(&service))
         return EXIT_FAILURE;
-    return service_run(&service);
+    result = configure(command, &request, file);
+    if (result != COMMAND_CONTINUE)
+        return result;
+    return service_start(name) ? service_run(&service) : EXIT_FAILURE;
 }
 
 const struct command command_relay = {
     .name = "relay",
-    .arguments = "[-c FILE | --statsd [ADDRESS]] [-v] [--strict] [--every TIME]",
+    .arguments = "[-c FILE | --statsd [ADDRESS] [--insecure]] [-v] [--strict] [--every TIME]",
     .summary = "Reads values from the sources of a configuration and delivers them, as a service.",
     .help = "\n  -c, --config FILE  the configuration; default: WEIR_CONFIG, else " DEFAULT_CONFIG "\n"
             "      --statsd       no configuration: prints what comes by StatsD at ADDRESS, by default\n"
-            "                     " STATSD_ADDRESS " by UDP and TCP\n"
+            "                     " STATSD_ADDRESS " by UDP and TCP; a port alone is one of loopback\n"
+            "      --insecure     ADDRESS may be one that other machines reach, like 0.0.0.0:" STATSD_PORT "\n"
             "  -v, --verbose      prints what was read and delivered: after a reload and at the end\n"
             "      --strict       what a source refuses or loses is a failure\n"
             "      --every TIME   also at this interval, from 100ms to 1d\n"
