@@ -57,25 +57,23 @@ static bool init(struct listener *listener, const weir_host *host, const char *t
                  const struct listener_rules *given)
 {
     const struct wr_destination_rules rules = {.forms = given->allowed, .kinds = given->kinds, .first_port = 0};
-    const char option[] = "listen";
     char problem[512];
     union listener_address address;
     *listener = (struct listener){.text = text, .own.fd = -1};
     if (!wr_destination_parse(&listener->at, &rules, text, problem, sizeof problem)) {
-        host->refuse(host, option, "%s", problem);
+        host->refuse(host, given->option, "%s", problem);
         return false;
     }
     listener->place.path = listener->at.path;
     listener->type = wr_destination_has_datagrams(&listener->at) ? SOCK_DGRAM : SOCK_STREAM;
     listener->kind = listener->type == SOCK_STREAM ? READY_CONNECTIONS : READY_DATAGRAMS;
     if (!set_address(&listener->at, &address))
-        host->refuse(host, option, "\"%.200s\" has a host that is not an IP address; allowed: %s", text,
+        host->refuse(host, given->option, "\"%.200s\" has a host that is not an IP address; allowed: %s", text,
                      given->allowed);
     else if (!given->is_guarded && !is_loopback(&address))
-        host->refuse(
-            host, option,
-            "\"%.200s\" is not a loopback address: anybody who reaches it can add values; %s allows it", text,
-            given->advice);
+        host->refuse(host, given->option,
+                     "\"%.200s\" is not a loopback address: anybody who reaches it can %s; %s allows it", text,
+                     given->risk, given->advice);
     else
         return true;
     return false;

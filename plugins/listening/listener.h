@@ -38,12 +38,14 @@ struct listener_options {
     int recv_buffer; /* of datagrams */
 };
 
-/* What an item of the option `listen` may be. */
+/* What an item of the option may be. */
 struct listener_rules {
+    const char *option;
     const char *allowed; /* the forms, for messages */
     unsigned kinds;      /* WEIR_CONNECT_TCP and so on */
     bool is_guarded;     /* addresses other than loopback are allowed */
-    const char *advice;  /* how to allow them, for the message */
+    const char *risk;    /* what anybody who reaches it can do, for the message */
+    const char *advice;  /* how to allow them, the same */
 };
 
 struct listeners {
@@ -57,7 +59,7 @@ struct listeners {
     bool has_lost;          /* descriptors, which the program has closed */
 };
 
-/* Parses the items of the option `listen`, which stay valid. Returns false after host->refuse. */
+/* Parses the items of the option, which stay valid. Returns false after host->refuse. */
 bool wr_listeners_init(struct listeners *listeners, const weir_host *host, const weir_list *list,
                        const struct listener_rules *rules);
 

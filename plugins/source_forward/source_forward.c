@@ -107,6 +107,8 @@ static bool init_listeners(struct source *source, const struct forward_options *
     const weir_list *given = &options->listen;
     const weir_list list = {given->count ? given->count : 1, given->count ? given->items : fallback};
     const struct listener_rules rules = {
+        .option = "listen",
+        .risk = "add values",
         .allowed = "unix:/PATH, tcp://ADDRESS:PORT",
         .kinds = WEIR_CONNECT_TCP | WEIR_CONNECT_UNIX,
         .is_guarded = options->insecure || options->token_file,

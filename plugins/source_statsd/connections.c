@@ -52,7 +52,7 @@ static void append(struct connections *connections, struct connection *connectio
 static void release(struct connections *connections, struct connection *connection)
 {
     unlink_connection(connections, connection);
-    connections->feed->parser->end(connection->text);
+    feed_end(connections->feed, connection->text);
     connection->text = NULL;
     wr_listener_close_connection(connections->epoll_fd, &connection->own);
     connection->after = connections->free;
@@ -87,6 +87,14 @@ void wr_connections_close(struct connections *connections)
         connections->feed->parser->finish(connections->first->text, false);
         release(connections, connections->first);
     }
+}
+
+uint64_t wr_connections_bad_lines(const struct connections *connections)
+{
+    uint64_t lines = 0;
+    for (const struct connection *connection = connections->first; connection; connection = connection->after)
+        lines += feed_bad_lines(connections->feed, connection->text);
+    return lines;
 }
 
 void wr_connections_abandon(const struct connections *connections)

@@ -36,6 +36,9 @@ void wr_connections_fini(struct connections *connections);
 /* Closes all. */
 void wr_connections_close(struct connections *connections);
 
+/* Of those that are open. */
+uint64_t wr_connections_bad_lines(const struct connections *connections);
+
 /* [fork] Calls close(2) for all. */
 void wr_connections_abandon(const struct connections *connections);
 

@@ -12,6 +12,7 @@
 #include "../listening/listener.h"
 #include "../output.h"
 #include "../system.h"
+#include "admin.h"
 #include "connections.h"
 #include "datagrams.h"
 #include "feed.h"
@@ -31,6 +32,7 @@ struct statsd_options {
     int64_t connections;
     int64_t idle_timeout_ns;
     const char *mode;
+    const char *admin;
 };
 
 static const weir_option options_table[] = {
@@ -53,6 +55,9 @@ static const weir_option options_table[] = {
                     idle_timeout_ns),
     WEIR_OPTION_ROW("mode", STRING, 0, "0600", NULL, "the permissions of a Unix socket, in octal",
                     struct statsd_options, mode),
+    WEIR_OPTION_ROW("admin", STRING, 0, NULL, NULL,
+                    "where to listen for the admin commands stats, health, help and quit: tcp://ADDRESS:PORT",
+                    struct statsd_options, admin),
     {0},
 };
 
@@ -66,6 +71,8 @@ struct source {
     struct feed feed;
     struct datagrams datagrams;
     struct connections connections;
+    struct admin admin;
+    int64_t seen_ms;    /* when something was parsed last; only with admin commands */
     int64_t checked_ms; /* when `check` was called last */
 };
 
@@ -75,6 +82,7 @@ static void destroy(void *self)
 {
     struct source *source = self;
     wr_connections_fini(&source->connections);
+    wr_admin_fini(&source->admin);
     free(source->listeners.all);
     free(source);
 }
@@ -82,6 +90,8 @@ static void destroy(void *self)
 static bool init_listeners(struct source *source, const struct statsd_options *options)
 {
     const struct listener_rules rules = {
+        .option = "listen",
+        .risk = "add values",
         .allowed = "udp://ADDRESS:PORT, tcp://ADDRESS:PORT, unix-dgram:/PATH",
         .kinds = WEIR_CONNECT_UDP | WEIR_CONNECT_TCP | WEIR_CONNECT_UNIX_DGRAM,
         .is_guarded = options->insecure,
@@ -105,7 +115,8 @@ static void *create(const weir_host *host, const void *given)
     source->host = host;
     source->listeners.options = (struct listener_options){mode, SOCKET_GROUP_NONE, (int)options->recv_buffer};
     source->datagram_bytes = (size_t)options->datagram_bytes;
-    if (!init_listeners(source, options)) {
+    if (!init_listeners(source, options) ||
+        !wr_admin_init(&source->admin, host, options->admin, options->insecure)) {
         destroy(source);
         return NULL;
     }
@@ -147,18 +158,19 @@ static void close_source(void *self)
     struct source *source = self;
     wr_connections_close(&source->connections);
     for (size_t i = 0; i < source->listeners.count; i++) {
-        source->feed.parser->end(source->listeners.all[i].parsed);
+        feed_end(&source->feed, source->listeners.all[i].parsed);
         source->listeners.all[i].parsed = NULL;
     }
     wr_datagrams_close(&source->datagrams);
     wr_listeners_close(&source->listeners);
+    wr_admin_close(&source->admin);
 }
 
 static void open_source(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     if (set_up(source, outcome) && wr_listeners_open(&source->listeners, outcome) &&
-        begin_texts(source, outcome))
+        begin_texts(source, outcome) && wr_admin_open(&source->admin, outcome))
         wr_listeners_log(&source->listeners);
     else
         close_source(source);
@@ -169,6 +181,7 @@ static void abandon(void *self)
     const struct source *source = self;
     wr_connections_abandon(&source->connections);
     wr_listeners_abandon(&source->listeners);
+    wr_admin_abandon(&source->admin);
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -188,11 +201,14 @@ static bool go_on(struct source *source)
 static bool read_ready(struct source *source, void *ready, weir_outcome *outcome)
 {
     int error = 0;
+    uint64_t before = source->feed.parts;
     switch (*(const enum ready_kind *)ready) {
     case READY_DATAGRAMS: error = wr_datagrams_receive(&source->datagrams, ready); break;
     case READY_CONNECTIONS: wr_connections_accept(&source->connections, ready, wr_output_now_ms()); break;
     default: wr_connections_read(&source->connections, ready, wr_output_now_ms()); break;
     }
+    if (wr_admin_is_on(&source->admin) && source->feed.parts != before)
+        source->seen_ms = wr_output_now_ms();
     if (error)
         wr_system_fail_by(outcome, ((const struct listener *)ready)->name, error);
     return !error;
@@ -223,6 +239,7 @@ static bool check(struct source *source, weir_outcome *outcome)
         return true;
     source->checked_ms = now_ms;
     source->connections.accepting.is_short = false;
+    wr_admin_try_again(&source->admin);
     return wr_listeners_check_places(&source->listeners, outcome);
 }
 
@@ -230,18 +247,36 @@ static bool check(struct source *source, weir_outcome *outcome)
 static int64_t find_timeout(struct source *source)
 {
     int64_t idle_ms = wr_connections_close_idle(&source->connections, wr_output_now_ms());
-    bool checks = source->listeners.has_paths || source->connections.accepting.is_short;
+    bool checks = source->listeners.has_paths || source->connections.accepting.is_short ||
+                  source->admin.accepting.is_short;
     return checks && (idle_ms < 0 || idle_ms > CHECK_MS) ? CHECK_MS : idle_ms;
 }
 
-/* Waits for something to read, or for room. Returns WEIR_WAIT_*. */
+/* Waits for something to read, or for room, and for admin commands. Returns WEIR_WAIT_*. */
 static unsigned wait_for_work(struct source *source)
 {
-    struct pollfd fd = {source->listeners.epoll.fd, POLLIN, 0};
+    struct pollfd fds[] = {{source->admin.listeners.epoll.fd, POLLIN, 0},
+                           {source->listeners.epoll.fd, POLLIN, 0}};
+    size_t first = !wr_admin_is_on(&source->admin);
     int64_t timeout_ms = source->feed.held ? -1 : find_timeout(source);
     bool is_held = source->feed.held; /* closing what is idle may have read something */
     wr_listeners_accept(&source->listeners, wr_connections_has_room(&source->connections));
-    return source->feed.intake->wait(source->host, &fd, is_held ? 0 : 1, is_held ? -1 : timeout_ms);
+    unsigned woke = source->feed.intake->wait(source->host, fds + first, (is_held ? 1 : 2) - first,
+                                              is_held ? -1 : timeout_ms);
+    source->admin.is_ready = fds[0].revents;
+    return woke;
+}
+
+static void serve_admin(struct source *source)
+{
+    struct admin_stats stats = {source->seen_ms, source->feed.bad_lines};
+    if (!source->admin.is_ready)
+        return;
+    for (size_t i = 0; i < source->listeners.count; i++)
+        if (source->listeners.all[i].parsed)
+            stats.bad_lines += feed_bad_lines(&source->feed, source->listeners.all[i].parsed);
+    stats.bad_lines += wr_connections_bad_lines(&source->connections);
+    wr_admin_serve(&source->admin, &stats);
 }
 
 /* A stop was requested: what has come until now is added, if there is room within a second. */
@@ -279,8 +314,9 @@ static void run(void *self, weir_outcome *outcome)
     unsigned woke = 0;
     while (!(woke & WEIR_WAIT_STOP)) {
         woke = wait_for_work(source);
-        if (wr_listeners_find_loss(&source->listeners, outcome))
+        if (wr_listeners_find_loss(&source->listeners, outcome) || wr_admin_find_loss(&source->admin, outcome))
             return;
+        serve_admin(source);
         if (!go_on(source))
             continue;
         if (woke & WEIR_WAIT_READY && read_all(source, outcome) < 0)

@@ -517,6 +517,124 @@ def addresses_beyond_loopback_need_a_word(folder):
     program.end()
 
 
+# ---- Admin commands ---------------------------------------------------------------------------------------------
+
+ADMIN = "tcp://127.0.0.1:0"
+
+
+def connect_admin(program):
+    port = int(program.await_log(r"takes admin commands at tcp://127\.0\.0\.1:(\d+)\n")[1])
+    return socket.create_connection(("127.0.0.1", port))
+
+
+def receive(client, end="END\n\n"):
+    text = ""
+    while not text.endswith(end):
+        part = client.recv(4096).decode()
+        assert part, text
+        text += part
+    return text
+
+
+def ask_admin(client, command, end="END\n\n"):
+    client.sendall(command.encode())
+    return receive(client, end)
+
+
+def admin_stats(client):
+    lines = ask_admin(client, "stats\n").splitlines()
+    assert lines[3:] == ["END", ""], lines
+    stats = {name: int(value) for name, value in (line.split(": ") for line in lines[:3])}
+    assert list(stats) == ["uptime", "messages.last_msg_seen", "messages.bad_lines_seen"], lines
+    return stats
+
+
+@case
+def admin_commands_report_stats_and_health(folder):
+    program = start(folder, UDP, TCP, admin=ADMIN)
+    with connect_admin(program) as client:
+        stats = admin_stats(client)
+        assert 0 <= stats["messages.last_msg_seen"] <= stats["uptime"] and stats["messages.bad_lines_seen"] == 0, stats
+        assert ask_admin(client, "help\n", "\n\n") == "Commands: stats, health, help, quit\n\n"
+        for command, expected in ("health", "up"), ("health\r\n", "up"), ("health DOWN\n", "down"), ("health\n", "down"), ("health x\n", "down"), ("health up\n", "up"):
+            assert ask_admin(client, command, "\n") == f"health: {expected}\n", command
+        assert ask_admin(client, "\n \nnonsense\nhealth\n", "up\n") == "ERROR\nhealth: up\n"
+        client.sendall(b"help\nquit\nhelp\n")
+        assert receive(client, "\n\n") == "Commands: stats, health, help, quit\n\n" and client.recv(1) == b""
+    program.end()
+
+
+@case
+def what_the_source_does_not_know_is_no_empty_answer(folder):
+    program = start(folder, admin=ADMIN)
+    with connect_admin(program) as client:
+        for command in "counters", "gauges", "timers", "delcounters a.*", "delgauges a", "deltimers a", "config":
+            answer = ask_admin(client, command + "\n")
+            assert answer == "ERROR: not supported: see `weir status`, or a handler prometheus\nEND\n\n", (command, answer)
+    program.end()
+
+
+@case
+def bad_lines_are_those_of_datagrams_and_of_connections_that_are_open_or_have_ended(folder):
+    program = start(folder, UDP, TCP, admin=ADMIN)
+    with connect_admin(program) as client, connect(program) as opened:
+        send_udp(program, b"hits\nhits:1|c")
+        opened.sendall(b"hits:1|c\nhits\nhits:x|c\n")
+        with connect(program) as ended:
+            ended.sendall(b"hits\nhits:1|c")  # the last one is torn
+        program.await_stats(lines=6, bad_lines=5)
+        wait_for(lambda: admin_stats(client)["messages.bad_lines_seen"] == 5, "the lines")
+    assert program.end()["bad_lines"] == 5
+
+
+@case
+def clients_of_admin_commands_that_stay_make_room_for_others(folder):
+    program = start(folder, admin=ADMIN)
+    clients = []
+    for _ in range(40):
+        client = connect_admin(program)
+        assert ask_admin(client, "health\n", "\n") == "health: up\n"
+        clients.append(client)
+    closed = [client for client in clients[:24] if client.recv(1) == b""]
+    assert len(closed) == 24
+    for client in clients[24:]:
+        assert ask_admin(client, "health\n", "\n") == "health: up\n"
+    program.end()
+    for client in clients[24:]:
+        assert client.recv(1) == b""
+    for client in clients:
+        client.close()
+
+
+@case
+def admin_commands_have_an_address_of_loopback_or_consent(folder):
+    for admin, problem in (("tcp://0.0.0.0:0", 'anybody who reaches it can read the source\'s counts and set its health; "insecure": true allows it'),
+                           ("udp://127.0.0.1:8126", "has no scheme that is known; allowed: tcp://ADDRESS:PORT"), ("127.0.0.1:8126", "has no scheme that is known"),
+                           ("tcp://127.0.0.1", "has no port")):
+        done = run(SOURCED, write_config(folder, {"type": "statsd", "listen": [UDP], "admin": admin}))
+        assert done.returncode == 1 and f'sources.in.admin: "{admin}"' in done.stderr and problem in done.stderr, done
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        program = start(folder, UDP, admin=address)
+        program.await_log(f"{address}: bind: Address already in use; trying again")
+    with connect_admin(program) as client:
+        assert ask_admin(client, "health\n", "\n") == "health: up\n"
+    send_udp(program, b"hits:1|c")
+    program.await_stats(lines=1)
+    program.end()
+
+
+@case
+def a_forked_child_has_none_of_the_sockets_of_admin_commands(folder):
+    skip_fork_under_sanitizers()
+    program = start(folder, admin=ADMIN)
+    with connect_admin(program) as client:
+        assert ask_admin(client, "health\n", "\n") == "health: up\n"
+        assert program.ask("fork") == 0
+        assert ask_admin(client, "health\n", "\n") == "health: up\n"
+    program.end()
+
+
 @case
 def wrong_addresses_are_refused_with_what_is_allowed(folder):
     wrong = {

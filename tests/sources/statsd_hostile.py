@@ -225,6 +225,31 @@ def connections_and_unix_sockets_wait_for_a_slow_handler_and_lose_nothing(folder
     assert reader.end() == counts["added"]
 
 
+def ask_health(port):
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(b"health\n")
+        return client.recv(100)
+
+
+@case
+def admin_commands_are_run_while_there_is_no_room(folder):
+    reader = SlowReader(make_fifo(folder))
+    program = start(folder, TCP, handler=slow_handler(os.path.join(folder, "fifo")), admin="tcp://127.0.0.1:0")
+    admin = int(program.await_log(r"admin commands at tcp://127\.0\.0\.1:(\d+)\n")[1])
+    with connect(program) as client:
+        sender = threading.Thread(target=client.sendall, args=(b"n:1|g\n" * 50000,))
+        sender.start()
+        wait_until_still(program.program.pid, lambda: program.stats()["lines"], "the queue to be full")
+        assert program.stats()["lines"] < 50000
+        for _ in range(20):
+            assert ask_health(admin) == b"health: up\n"
+        reader.release()
+        sender.join()
+        program.await_stats(lines=50000)
+    assert program.end()["added"] == 50000
+    assert reader.end() == 50000
+
+
 @case
 def what_finds_no_room_before_a_stop_is_counted(folder):
     reader = SlowReader(make_fifo(folder))
