@@ -13,6 +13,7 @@
 #include "registry/stream.h"
 #include "segment/segment.h"
 #include "summary/buckets.h"
+#include "summary/moments.h"
 #include "text/array.h"
 #include "text/common.h"
 #include "text/error.h"
@@ -261,7 +262,7 @@ static bool has_buckets(const struct work *work)
 
 static void put_named(struct work *work, const char *what, const char *percent, double value, unsigned is)
 {
-    char suffix[WR_PERCENTILE_SUFFIX + sizeof ".upper_"];
+    char suffix[WR_PERCENTILE_SUFFIX + sizeof ".sum_squares_"];
     snprintf(suffix, sizeof suffix, "%s%s", what, percent);
     put_part(work, suffix, value, is);
 }
@@ -286,6 +287,10 @@ static void put_ranks(struct work *work, const struct wr_sketch *values)
             continue;
         put_named(work, ".count_", percent, (double)rank, COUNTS);
         put_named(work, ".upper_", percent, wr_sketch_at_rank(values, rank), 0);
+        const struct wr_moments moments = wr_moments_of(values, rank);
+        put_named(work, ".sum_", percent, moments.sum, 0);
+        put_named(work, ".sum_squares_", percent, moments.squares, 0);
+        put_named(work, ".mean_", percent, moments.sum / (double)rank, 0);
     }
 }
 
@@ -312,6 +317,8 @@ static void put_timer(struct work *work, double seconds)
     put_optional(work, WR_PART_MIN, ".lower", values->min);
     put_optional(work, WR_PART_MAX, ".upper", values->max);
     put_part(work, ".median", find_median(values), 0);
+    put_part(work, ".sum_squares", wr_moments_of(values, values->count).squares, 0);
+    put_part(work, ".std", wr_moments_deviation(values), 0);
     put_ranks(work, values);
 }
 
@@ -384,7 +391,7 @@ static const char *find_longest_suffix(const struct work *work)
 {
     const struct wr_percentiles *percentiles = &work->rules->percentiles;
     if (wants(work, WR_WANTS_STATSD))
-        return ".upper_99_9999999999"; /* as long as any */
+        return ".sum_squares_99_9999999999"; /* as long as any */
     const char *longest = has_buckets(work) ? ".bucket" : ".count";
     for (size_t i = 0; work->values->count && i < percentiles->count; i++)
         if (strlen(percentiles->suffixes[i]) > strlen(longest))

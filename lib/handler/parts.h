@@ -7,8 +7,9 @@
  * no buckets. Smallest, largest and percentiles may be those of a longer time: see window.h.
  *
  * For a format with the names of the server StatsD, a counter becomes NAME.rate and NAME.count, and histograms
- * and values NAME.count, .count_ps, .sum, .mean, .lower, .upper, .median and the percentiles, like
- * NAME.count_90 and NAME.upper_90, of the interval, or the window where that is used above.
+ * and values NAME.count, .count_ps, .sum, .mean, .lower, .upper, .median, .sum_squares, .std and the
+ * percentiles, like NAME.count_90, .upper_90, .sum_90, .sum_squares_90 and .mean_90, of the interval, or the
+ * window where that is used above, and for the sums of squares, .std and the percentiles.
  *
  * The parts of a summary are one event, but each bucket is an event of its own, as an event has one label set.
  * The series of the parts are not counted against settings.max_series.

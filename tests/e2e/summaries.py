@@ -230,9 +230,11 @@ def graphite_with_the_names_of_statsd(folder):
     assert [(path, float(value)) for path, value in lines if path not in rates] == [
         ("stats.counters.my.app.requests.count", 3), ("stats.gauges.my.app.open", -5), (timer + "took.count", 2),
         (timer + "took.sum", 63), (timer + "took.mean", 31.5), (timer + "took.lower", 3), (timer + "took.upper", 60),
-        (timer + "took.median", 31.5), (timer + "took.count_50", 1), (timer + "took.upper_50", 3), (timer + "loss.count", 1), (timer + "loss.sum", 0.5),
+        (timer + "took.median", 31.5), (timer + "took.sum_squares", 3609), (timer + "took.std", 28.5), (timer + "took.count_50", 1), (timer + "took.upper_50", 3),
+        (timer + "took.sum_50", 3), (timer + "took.sum_squares_50", 9), (timer + "took.mean_50", 3), (timer + "loss.count", 1), (timer + "loss.sum", 0.5),
         (timer + "loss.mean", 0.5), (timer + "loss.lower", 0.5), (timer + "loss.upper", 0.5), (timer + "loss.median", 0.5),
-        (timer + "loss.count_50", 1), (timer + "loss.upper_50", 0.5)], lines
+        (timer + "loss.sum_squares", 0.25), (timer + "loss.std", 0), (timer + "loss.count_50", 1), (timer + "loss.upper_50", 0.5),
+        (timer + "loss.sum_50", 0.5), (timer + "loss.sum_squares_50", 0.25), (timer + "loss.mean_50", 0.5)], lines
 
 
 @case
