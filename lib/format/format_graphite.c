@@ -47,9 +47,17 @@ static void put_tag(struct wr_buffer *out, const weir_label *label)
     wr_metric_path_put_word(out, label->value, &value_rules);
 }
 
+/* As a source counts the members of StatsD's sets. */
+static bool is_set(const weir_series *series)
+{
+    return series->instrument == WEIR_GAUGE && series->unit && strcmp(series->unit, "members") == 0;
+}
+
 /* Parts of a counter are its instrument's, those of other summaries have none. */
 static const char *find_namespace(const weir_series *series)
 {
+    if (is_set(series))
+        return "stats.sets.";
     switch (series->instrument) {
     case WEIR_COUNTER: return "stats.counters.";
     case WEIR_GAUGE: return "stats.gauges.";
@@ -71,6 +79,8 @@ static void put_prefix(struct wr_encoder *encoder, const weir_series *series, st
     if (options->names == NAMES_STATSD)
         wr_buffer_put_text(out, find_namespace(series));
     wr_metric_path_put_series(out, find_group(options, series), series, options->tags, &path_rules);
+    if (options->names == NAMES_STATSD && is_set(series))
+        wr_buffer_put_text(out, ".count");
     while (options->tags && (label = wr_labels_next(&walk, series, encoder->batch)))
         if (*label->value)
             put_tag(out, label);

@@ -71,6 +71,7 @@ static int take_member(weir_text *text, const weir_record *record, const char *m
 {
     weir_record set = *record;
     set.instrument = WEIR_GAUGE;
+    set.unit = "members";
     set.metadata = NULL;
     int result = wr_source_sets_take(text->source, &set, member);
     text->added += result == WEIR_ADD_TAKEN;

@@ -228,9 +228,10 @@ def is_equal(written, path, value):
 @case
 def names_with_and_without_dots_are_those_that_were_sent(folder):
     names = ["hits", "app.hits", "a.b.c.hits"]
-    lines = [f"{name}:{value}|{kind}" for name in names for name, value, kind in ((name, 3, "c"), (name + "_g", 7, "g"), (name + "_t", 5, "ms"))]
+    kinds = (("", 3, "c"), ("_g", 7, "g"), ("_t", 5, "ms"), ("_s", "ann", "s"), ("_s", "bob", "s"), ("_s", "ann", "s"))
+    lines = [f"{name}{ending}:{value}|{kind}" for name in names for ending, value, kind in kinds]
     own = "statsd.packets_received"
-    expected = {"stats.counters.X.count": 3, "stats.gauges.X_g": 7, "stats.timers.X_t.count": 1, "stats.timers.X_t.upper_90": 5}
+    expected = {"stats.counters.X.count": 3, "stats.gauges.X_g": 7, "stats.timers.X_t.count": 1, "stats.timers.X_t.upper_90": 5, "stats.sets.X_s.count": 2}
     for split, more in (("none", [own]), ("first", []), ("last", [])):
         figures = figures_of_load(folder, lines + [f"{name}:3|c" for name in more], split=split)
         for name in names:
