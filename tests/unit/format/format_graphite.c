@@ -134,6 +134,25 @@ Test(format_graphite, with_names_of_statsd_the_group_statsd_is_no_part_of_the_pa
     cr_assert_str_eq(line_with_name("statsd", "hits"), "statsd.hits 1 1795219607\n");
 }
 
+static const char *line_of_gauge(const char *unit, const char *names)
+{
+    clear_batch();
+    fixture.series_count = 0;
+    uint32_t series = add_series("statsd", "users", NULL, 0);
+    fixture.series[series].instrument = WEIR_GAUGE;
+    fixture.series[series].unit = unit;
+    add_double(series, 2);
+    return encode_as(&wr_format_graphite, "names", names);
+}
+
+Test(format_graphite, with_names_of_statsd_a_gauge_of_members_is_a_set)
+{
+    cr_assert_str_eq(line_of_gauge("members", "statsd"), "stats.sets.users.count 2 1795219607\n");
+    cr_assert_str_eq(line_of_gauge("bytes", "statsd"), "stats.gauges.users 2 1795219607\n");
+    cr_assert_str_eq(line_of_gauge(NULL, "statsd"), "stats.gauges.users 2 1795219607\n");
+    cr_assert_str_eq(line_of_gauge("members", "weir"), "statsd.users 2 1795219607\n");
+}
+
 Test(format_graphite, other_names_keep_their_labels_to_themselves)
 {
     static const weir_label le[] = {{"le", "0.5"}}, other[] = {{"more", "0.5"}};
