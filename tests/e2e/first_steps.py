@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 from installed import environment_of, install
-from harness import PLUGINS, SOURCE, Skip, case, free_port, main, start, wait_for, without_waits
+from harness import PLUGINS, SOURCE, WEIR, Skip, case, free_port, main, start, wait_for, without_waits
 from markdown import Text
 from peers import InfluxDB
 from sourced import keep
@@ -65,7 +65,7 @@ class Walk:
 
     def serve(self):
         """In the background, as in a second terminal."""
-        self.collector = keep(start("weir", "serve", "--listen", f"127.0.0.1:{self.collector_port}", "--http", f"127.0.0.1:{free_port()}", **self.env))
+        self.collector = keep(start(WEIR, "serve", "--listen", f"127.0.0.1:{self.collector_port}", "--http", f"127.0.0.1:{free_port()}", **self.env))
         wait_for(lambda: os.path.exists(os.path.join(self.folder, "..", "weir", "forward.sock")), "the collector")
 
     def check_status(self):

@@ -8,7 +8,7 @@ import socket
 import subprocess
 
 from installed import environment_of, install, pkg_config, uninstall, variable
-from harness import SOURCE, case, environment, main
+from harness import SOURCE, WEIR, case, environment, main  # WEIR: without the command the script skips
 
 CC = shlex.split(os.environ.get("WEIR_TEST_CC", "cc"))
 CONSOLE = {"groups": {"*": "console"}}

@@ -4,7 +4,7 @@
 
 #include "command.h"
 
-#ifdef HAVE_CURL
+#ifdef HAVE_HTTP
 
 #include <curl/curl.h>
 #include <dlfcn.h>
