@@ -14,7 +14,7 @@ enum { SHOWN_ROOM = 200 };
 struct entry {
     int64_t instrument;
     const char *unit, *help;
-    int64_t max_series;
+    int64_t max_series, merge;
 };
 
 static const weir_option rows[] = {
@@ -25,6 +25,11 @@ static const weir_option rows[] = {
     WEIR_OPTION_ROW("max_series", INT, 0, "0", "0..30000000",
                     "the most label sets of the name; 0: settings.max_series_per_name", struct entry,
                     max_series),
+    WEIR_OPTION_ROW(
+        "merge", ENUM, 0, "last", "last|sum|max",
+        "what a gauge is in a relay: the level that came last, or the sum or the largest of those of "
+        "its senders",
+        struct entry, merge),
     {0},
 };
 
@@ -103,6 +108,17 @@ static bool read_buckets(struct wr_config *config, const struct wr_node *node, s
     return true;
 }
 
+/* ---- Merging --------------------------------------------------------------------------------- */
+
+static bool check_merge(const struct wr_node *node, const struct wr_metric_rule *rule, struct wr_error *error)
+{
+    const struct wr_node *merge = wr_node_member(node, "merge");
+    if (!merge || !rule->has_instrument || rule->meaning.instrument == WEIR_GAUGE)
+        return true;
+    return wr_node_key_error(merge, error, "only a gauge has a level to merge, and \"instrument\" is \"%s\"",
+                             wr_family_instrument_name(rule->meaning.instrument));
+}
+
 /* ---- Entries --------------------------------------------------------------------------------- */
 
 static bool check_text(const struct wr_node *object, const char *key, const char *text, size_t longest,
@@ -129,7 +145,10 @@ static bool read_object(struct wr_config *config, const struct wr_node *node, st
     rule->meaning.instrument = (enum weir_instrument)entry.instrument;
     rule->meaning.unit = entry.unit;
     rule->meaning.help = entry.help;
+    rule->meaning.merge = (enum wr_merge)entry.merge;
     rule->max_series = (uint32_t)entry.max_series;
+    if (!check_merge(node, rule, error))
+        return false;
     if (!buckets)
         return true;
     if (rule->has_instrument && rule->meaning.instrument != WEIR_HISTOGRAM)
@@ -178,7 +197,7 @@ static bool read_entry(struct wr_config *config, const struct wr_node *node, str
     return wr_node_error(
         node, error,
         "must be an instrument (value, counter, gauge, histogram) or an object with \"instrument\", "
-        "\"unit\", \"help\", \"buckets\", \"max_series\", got %s",
+        "\"unit\", \"help\", \"buckets\", \"max_series\", \"merge\", got %s",
         wr_node_show(node, shown, sizeof shown));
 }
 

@@ -94,7 +94,7 @@ static bool is_same_buckets(const struct wr_meaning *a, const struct wr_meaning 
 static bool is_same(const struct wr_meaning *a, const struct wr_meaning *b)
 {
     return a->instrument == b->instrument && is_same_text(a->unit, b->unit) && is_same_text(a->help, b->help) &&
-           is_same_buckets(a, b);
+           is_same_buckets(a, b) && a->merge == b->merge;
 }
 
 /* [registry lock] Replaces texts and buckets by copies that are never freed. Returns false if out of memory. */
@@ -111,7 +111,8 @@ static bool own(struct wr_registry *registry, struct wr_meaning *meaning)
     }
     if ((meaning->unit && !unit) || (meaning->help && !help))
         return false;
-    *meaning = (struct wr_meaning){meaning->instrument, unit, help, buckets, meaning->bucket_count};
+    *meaning =
+        (struct wr_meaning){meaning->instrument, unit, help, buckets, meaning->bucket_count, meaning->merge};
     return true;
 }
 
@@ -148,6 +149,7 @@ static struct wr_meaning apply_rule(const struct wr_meaning *program, const stru
         meaning.buckets = rule->meaning.buckets;
         meaning.bucket_count = rule->meaning.bucket_count;
     }
+    meaning.merge = rule->meaning.merge;
     return meaning;
 }
 
@@ -430,8 +432,12 @@ int wr_family_declare(struct wr_registry *registry, struct weir_stream *stream, 
     int result = check_spec(name, spec, error);
     if (result)
         return result;
-    const struct wr_meaning wanted = {(enum weir_instrument)spec->instrument, spec->unit, spec->help,
-                                      spec->buckets, spec->bucket_count};
+    const struct wr_meaning wanted = {(enum weir_instrument)spec->instrument,
+                                      spec->unit,
+                                      spec->help,
+                                      spec->buckets,
+                                      spec->bucket_count,
+                                      WR_MERGE_LAST};
     sigset_t signals;
     wr_registry_lock(registry, &signals);
     result = declare(registry, family, &wanted);
@@ -448,8 +454,12 @@ int wr_family_declare(struct wr_registry *registry, struct weir_stream *stream, 
 
 void wr_family_learn(struct wr_registry *registry, struct weir_metric *metric, const weir_series *read)
 {
-    struct wr_meaning wanted = {(enum weir_instrument)read->instrument, read->unit, read->help, read->buckets,
-                                read->bucket_count};
+    struct wr_meaning wanted = {(enum weir_instrument)read->instrument,
+                                read->unit,
+                                read->help,
+                                read->buckets,
+                                read->bucket_count,
+                                WR_MERGE_LAST};
     struct wr_family *family = wr_family_find(registry, metric->stream->group, metric->name, metric->length);
     if (!family || is_same(&wanted, &(struct wr_meaning){0}))
         return;

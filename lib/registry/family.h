@@ -21,6 +21,7 @@ struct wr_meaning {
     const char *unit, *help; /* NULL: not known */
     const double *buckets;   /* upper bounds, rising; NULL: none */
     size_t bucket_count;
+    enum wr_merge merge; /* of a gauge */
 };
 
 struct wr_family {

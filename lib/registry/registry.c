@@ -355,6 +355,9 @@ bool wr_registry_set_view(struct wr_registry *registry, struct weir_metric *metr
     };
     if (!keep_state(registry, metric, view))
         return false;
+    view->merge = view->level ? meaning->merge : WR_MERGE_LAST;
+    if (view->merge != WR_MERGE_LAST)
+        atomic_store_explicit(&registry->merges, true, memory_order_relaxed);
     /* release: pairs with the acquire loads of threads that pass the view to a handler */
     if (atomic_exchange_explicit(&metric->view, &view->series, memory_order_acq_rel))
         /* release: who sees the number (wr_batch_of) sees the view that it counts */

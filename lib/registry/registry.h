@@ -49,6 +49,13 @@ enum wr_gate {
 
 struct wr_meaning;
 
+/* What a gauge is in a process that several others hand its level over to. */
+enum wr_merge {
+    WR_MERGE_LAST, /* the level that came last */
+    WR_MERGE_SUM,
+    WR_MERGE_MAX,
+};
+
 /* A process' own streams, and foreign ones. */
 enum { WR_STREAM_KINDS = 2 };
 
@@ -162,6 +169,7 @@ struct wr_view {
     _Atomic uint64_t *level; /* of a gauge: the bits of its level, a double, or WR_LEVEL_UNKNOWN; else NULL */
     struct weir_stream *stream;
     struct weir_metric *next; /* [registry lock] of the same stream; NULL: it was the first */
+    enum wr_merge merge;      /* of a gauge */
 };
 
 /* A NaN that no computation yields. */
@@ -196,6 +204,7 @@ struct wr_registry {
     uint64_t serials;                      /* [registry lock] given so far */
     uint64_t inherited;                    /* series with serials up to this are of the parent process, too */
     _Atomic uint64_t redefinitions;        /* how often a series that existed got another meaning */
+    _Atomic bool merges;                   /* a series has, or had, another merge than WR_MERGE_LAST */
     _Atomic uint64_t met;                  /* how many series of other processes have become known here too */
     /* id -> metric; chunk n holds WR_REGISTRY_FIRST_CHUNK << n of them */
     _Atomic(struct weir_metric **) chunks[WR_REGISTRY_CHUNKS];

@@ -191,7 +191,7 @@ static uint64_t mark_repeat(const weir_host *host)
 
 static const weir_blocks service = {sizeof service, resolve, missing, add, forget, is_stored, mark_repeat};
 
-const void *wr_source_blocks_service(void)
+const weir_blocks *wr_source_blocks_service(void)
 {
     return &service;
 }

@@ -4,7 +4,6 @@
 
 #include "source/source.h"
 
-/* Returns a weir_blocks. */
-const void *wr_source_blocks_service(void);
+const weir_blocks *wr_source_blocks_service(void);
 
 #endif

@@ -22,6 +22,7 @@
 #include "runtime/intake.h"
 #include "runtime/runtime.h"
 #include "source/source_blocks.h"
+#include "source/source_relaying.h"
 #include "source/source_status.h"
 #include "source/source_text.h"
 #include "text/array.h"
@@ -570,6 +571,16 @@ int wr_source_host_add_count(struct wr_source *source, struct weir_metric *metri
     return add_resolved(source, &record);
 }
 
+int wr_source_host_add_level(struct wr_source *source, struct weir_metric *metric, double level)
+{
+    const weir_record record = {.size = sizeof record, .count = 1};
+    if (!reserve_values(source, 1))
+        return WEIR_ADD_FULL;
+    source->metrics[0] = metric;
+    source->values[0] = (weir_typed_value){.name = metric->name, .kind = WEIR_KIND_DOUBLE, .f64 = level};
+    return add_resolved(source, &record);
+}
+
 static int add(const weir_host *host, const weir_record *record)
 {
     struct wr_source *source = source_of(host);
@@ -658,6 +669,8 @@ static const void *host_service(const weir_host *host, const char *id)
         return &intake_service;
     if (strcmp(id, WEIR_SERVICE_BLOCKS) == 0)
         return wr_source_blocks_service();
+    if (strcmp(id, WR_SERVICE_RELAYING) == 0)
+        return wr_source_relaying_service(source_of(host));
     if (strcmp(id, WEIR_SERVICE_CONNECTING) == 0)
         return &connecting_service;
     if (strcmp(id, WEIR_SERVICE_NUMBERS) == 0)

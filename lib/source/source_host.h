@@ -49,4 +49,8 @@ struct weir_metric *wr_source_host_find(struct wr_source *source, const weir_rec
 /* [source] Adds a number to a series that one of these has returned. Returns as weir_intake.add. */
 int wr_source_host_add_count(struct wr_source *source, struct weir_metric *metric, uint64_t count);
 
+/* [source] Adds the level of a gauge that some source of the process has resolved. Returns as weir_intake.add.
+ */
+int wr_source_host_add_level(struct wr_source *source, struct weir_metric *metric, double level);
+
 #endif

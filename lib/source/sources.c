@@ -8,6 +8,7 @@
 #include "os/thread.h"
 #include "runtime/configure.h"
 #include "runtime/runtime.h"
+#include "source/levels.h"
 #include "source/source.h"
 #include "text/error.h"
 
@@ -25,6 +26,8 @@ struct sources {
      * moment reads it without a lock: a source is put in front with its link set, before it opens anything, and
      * taken out by one store, before it is freed. */
     struct wr_source *_Atomic started;
+
+    struct wr_levels levels; /* has a lock of its own, taken last but for those of adding */
 
     struct wr_unknown_keys logged; /* the unknown keys that were logged last; with `changing` */
     uint64_t generation;           /* of the configuration that they are of; with `changing` */
@@ -528,6 +531,12 @@ int wr_sources_start(struct wr_runtime *runtime, struct wr_error *error)
 static struct sources *find(struct wr_runtime *runtime)
 {
     return (struct sources *)atomic_load(&runtime->source_hooks);
+}
+
+struct wr_levels *wr_sources_levels(struct wr_runtime *runtime)
+{
+    struct sources *sources = find(runtime);
+    return sources ? &sources->levels : NULL;
 }
 
 int wr_sources_stop(struct wr_runtime *runtime, int64_t deadline_ns, struct wr_error *error)

@@ -13,6 +13,7 @@
 
 struct wr_config;
 struct wr_error;
+struct wr_levels;
 struct wr_runtime;
 struct wr_source;
 struct wr_unknown_keys;
@@ -29,6 +30,9 @@ int wr_sources_wait(struct wr_runtime *runtime, int64_t deadline_ns, struct wr_e
 bool wr_sources_make(struct wr_runtime *runtime, const struct wr_config *config, struct wr_source **first,
                      struct wr_unknown_keys *unknown, struct wr_error *error);
 void wr_sources_free(struct wr_source *first);
+
+/* [source] The levels that the sources of the process merge. NULL: it has started none. */
+struct wr_levels *wr_sources_levels(struct wr_runtime *runtime);
 
 /* Returns false if there are not that many. */
 bool wr_sources_read_stats(struct wr_runtime *runtime, size_t index, weir_source_stats *stats);

@@ -56,6 +56,7 @@ void wr_peers_open(struct peers *peers, int epoll_fd)
     peers->intake = peers->host->service(peers->host, WEIR_SERVICE_INTAKE);
     peers->blocks = peers->host->service(peers->host, WEIR_SERVICE_BLOCKS);
     peers->upstream = peers->host->service(peers->host, WEIR_SERVICE_UPSTREAM);
+    peers->relaying = peers->host->service(peers->host, WR_SERVICE_RELAYING);
     peers->showing = peers->host->service(peers->host, WEIR_SERVICE_SENDERS);
     wr_forward_id(peers->id);
 }
@@ -65,6 +66,8 @@ static void close_peer(struct peers *peers, struct peer *peer)
     struct wr_own_fd own = peer->own;
     if (peer->sender)
         wr_senders_end(&peers->senders, peer->sender, peer->has_ended);
+    if (peer->levels)
+        peers->relaying->leave(peers->host, peer->levels);
     if (peer->sender && !peer->has_ended)
         peers->host->count(peers->host, "senders.vanished", 1);
     *(peer->before ? &peer->before->after : &peers->first) = peer->after;
@@ -412,6 +415,19 @@ static void close_lost(struct peers *peers, const struct wire_hello *hello)
         close_peer(peers, peer);
 }
 
+/* What the sender shares in the levels of gauges. Returns false if out of memory. */
+static bool enter(const struct peers *peers, struct peer *peer, const struct wire_hello *hello)
+{
+    char id[2 * WIRE_ID + 1 + WIRE_NAME + 1];
+    if (!peers->relaying)
+        return true;
+    for (size_t i = 0; i < WIRE_ID; i++)
+        snprintf(id + 2 * i, 3, "%02x", hello->id[i]);
+    snprintf(id + 2 * WIRE_ID, sizeof id - 2 * WIRE_ID, "/%s", hello->handler);
+    peer->levels = peers->relaying->enter(peers->host, id);
+    return peer->levels;
+}
+
 static bool take_hello(struct peers *peers, struct peer *peer, const struct wire_frame *frame)
 {
     struct wire_welcome welcome = {.major = WIRE_MAJOR, .minor = WIRE_MINOR};
@@ -431,7 +447,7 @@ static bool take_hello(struct peers *peers, struct peer *peer, const struct wire
     snprintf(peer->where + strlen(peer->where), sizeof peer->where - strlen(peer->where), " (%s)", text);
     close_lost(peers, &hello);
     peer->sender = wr_senders_begin(&peers->senders, &hello);
-    if (!peer->sender || !set_path(peer, &hello.path))
+    if (!peer->sender || !enter(peers, peer, &hello) || !set_path(peer, &hello.path))
         return refuse(peers, peer, "out of memory");
     memcpy(peer->id, hello.id, WIRE_ID);
     if (peer->path)
@@ -562,7 +578,8 @@ static int add_run(struct peers *peers, struct peer *peer, const struct wire_blo
         .samples = peers->samples,
         .count = end - first,
     };
-    int result = peers->blocks->add(peers->host, &run, &refused);
+    int result = peer->levels ? peers->relaying->add(peers->host, peer->levels, peers->samples, &run, &refused)
+                              : peers->blocks->add(peers->host, &run, &refused);
     peer->refused += (uint32_t)refused;
     return result;
 }
@@ -852,6 +869,12 @@ void wr_peers_resume(struct peers *peers)
         take_frames(peers, peer);
         go_on(peers, peer);
     }
+}
+
+void wr_peers_publish(struct peers *peers)
+{
+    if (peers->relaying)
+        peers->relaying->publish(peers->host);
 }
 
 /* ---- Acknowledging --------------------------------------------------------------------------- */

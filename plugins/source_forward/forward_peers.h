@@ -13,6 +13,7 @@
 #include "../listening/listener.h"
 #include "../listening/tenants.h"
 #include "forward_senders.h"
+#include "source/relaying.h"
 
 /* A block that is added and not acknowledged. */
 struct peer_block {
@@ -54,6 +55,7 @@ struct peer {
     bool has_weights;             /* they were not used yet */
     uint64_t received;            /* samples of its blocks */
     struct sender *sender;        /* who it is; NULL: it was not welcomed */
+    struct wr_levels_sender *levels;
     char origin[2 * WIRE_ID + 1]; /* of its blocks; "": there was none */
     bool has_more_origins;        /* there were others */
     struct peer *before, *after;  /* of those that are open; `after` also links those that are free */
@@ -74,6 +76,7 @@ struct peers {
     const weir_blocks *blocks;
     const weir_senders *showing;
     const weir_upstream *upstream;
+    const struct wr_relaying *relaying; /* NULL: gauges are not merged */
     struct senders senders;
     struct tenants *tenants;
     const uid_t *uids; /* who may connect to a Unix socket */
@@ -119,6 +122,9 @@ void wr_peers_serve(struct peers *peers, struct peer *peer, uint32_t events, int
 
 /* There may be room for the blocks that have found none. */
 void wr_peers_resume(struct peers *peers);
+
+/* Adds the levels of gauges that have changed by senders that came or went. */
+void wr_peers_publish(struct peers *peers);
 
 /* Acknowledges what is settled by now. Returns whether there was something. */
 bool wr_peers_acknowledge(struct peers *peers);

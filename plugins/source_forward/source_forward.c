@@ -300,6 +300,7 @@ static void run(void *self, weir_outcome *outcome)
             if (!serve_all(source, outcome))
                 return;
         }
+        wr_peers_publish(&source->peers);
         acknowledge(source);
         if (!check(source, outcome))
             return;

@@ -85,6 +85,8 @@ WRONG = [
     ('{"metrics": {"a": {"x": {"buckets": [3, 1]}}}}', "1:41", ["buckets[1]: 1 does not follow", "rising"]),
     ('{"metrics": {"a": {"x": {"buckets": [1, "2"]}}}}', "1:41", ['buckets[1]: "2" is not a number']),
     ('{"metrics": {"a": {"x": {"instrument": "gauge", "buckets": [3]}}}}', "1:49", ["only a histogram has buckets"]),
+    ('{"metrics": {"a": {"x": {"merge": "min"}}}}', "1:35", ['metrics.a.x.merge: "min" is not allowed', "last, sum, max"]),
+    ('{"metrics": {"a": {"x": {"instrument": "counter", "merge": "sum"}}}}', "1:51", ['metrics.a.x.merge: only a gauge has a level to merge, and "instrument" is "counter"']),
     ('{"metric": {}}', "1:2", ['did you mean "metrics"?']),
     (SETTINGS % '"max_series_per_name": -1', "1:37", ["-1 is out of range", "0..30000000"]),
     # handlers

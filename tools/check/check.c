@@ -278,6 +278,9 @@ static void put_meaning(struct wr_buffer *out, const struct wr_config *config,
         wr_buffer_put_format(out, ", %zu buckets", rule->meaning.bucket_count);
     if (rule->max_series)
         wr_buffer_put_format(out, ", at most %u label sets", rule->max_series);
+    if (rule->meaning.merge != WR_MERGE_LAST)
+        wr_buffer_put_format(out, ", merged to the %s",
+                             rule->meaning.merge == WR_MERGE_SUM ? "sum" : "maximum");
     put_origin(out, config, rule->file);
     wr_buffer_put_text(out, "\n");
 }

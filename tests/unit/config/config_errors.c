@@ -85,6 +85,16 @@ Test(config_errors, settings_are_checked)
                    "${WEIR_UNIT_NOPE:-default} sets a default");
 }
 
+Test(config_errors, only_gauges_merge)
+{
+    expect_refused("{\"metrics\": {\"a\": {\"x\": {\"merge\": \"min\"}}}}",
+                   "weir.json:1:35: metrics.a.x.merge: \"min\" is not allowed; allowed: last, sum, max");
+    expect_refused(
+        "{\"metrics\": {\"a\": {\"x\": {\"instrument\": \"histogram\", \"merge\": \"last\"}}}}",
+        "weir.json:1:53: metrics.a.x.merge: only a gauge has a level to merge, and \"instrument\" is "
+        "\"histogram\"");
+}
+
 Test(config_errors, a_handler_is_an_object_with_a_type)
 {
     expect_refused("{\"handlers\": {\"a\": \"file\"}}",
