@@ -166,6 +166,19 @@ static bool take_ack(struct forward_link *link, const struct wire_frame *frame)
     return true;
 }
 
+#define LATE "the receiver has no journal and acknowledges at the end of its interval of \"aggregate\""
+#define REMEDY "set settings.journal there, or \"ack\": \"taken\" here"
+
+/* Once: of many children that end, each waits. */
+static void note_late(struct forward_link *link)
+{
+    const weir_host *host = link->connection.host;
+    if (link->is_late && !link->has_warned)
+        host->log(host, WEIR_LOG_WARNING, "%s: " LATE ", which a process that ends waits for; " REMEDY,
+                  link->connection.peer);
+    link->has_warned |= link->is_late;
+}
+
 static bool take_welcome(struct forward_link *link, const struct wire_frame *frame)
 {
     struct wire_welcome welcome;
@@ -179,6 +192,8 @@ static bool take_welcome(struct forward_link *link, const struct wire_frame *fra
     }
     link->is_welcome = true;
     link->has_weights = welcome.minor >= WIRE_MINOR_WEIGHTS;
+    link->is_late = welcome.is_late && link->ack == WIRE_ACK_STORED;
+    note_late(link);
     return true;
 }
 
@@ -238,6 +253,8 @@ bool wr_forward_link_fail(const struct forward_link *link, enum connection_state
     const char *peer = link->connection.peer;
     if (*link->reason)
         return wr_system_fail(outcome, code, "%s: %s", peer, link->reason);
+    if (link->is_late && (state == CONNECTION_BUSY || state == CONNECTION_STOPPED))
+        return wr_system_fail(outcome, code, "%.80s: not acknowledged yet: " LATE "; " REMEDY, peer);
     if (state == CONNECTION_BUSY)
         return wr_system_fail(outcome, code, "%s: %s within the time limit", peer,
                               link->is_welcome ? "no acknowledgement" : "no welcome");
@@ -616,7 +633,7 @@ static void forget(struct forward_link *link)
     wr_buffer_clear(&link->out);
     link->out_at = link->in_length = 0;
     link->reason[0] = '\0';
-    link->is_welcome = link->has_weights = link->is_lost = false;
+    link->is_welcome = link->has_weights = link->is_late = link->is_lost = false;
     link->id_count = 0;
     if (link->ids)
         memset(link->ids, 0, link->id_room * sizeof *link->ids);

@@ -36,6 +36,8 @@ struct forward_link {
     char reason[WIRE_REASON + 1]; /* of a refusal, or what is wrong with the peer; "": none */
     bool is_welcome;
     bool has_weights; /* the receiver knows WEIGHTS */
+    bool is_late;     /* it acknowledges at the end of an interval */
+    bool has_warned;  /* of that */
     bool is_lost;     /* there is no leave to be taken: the receiver would not get it */
 
     uint32_t *ids; /* by weir_series.id: the id on the wire + 1; 0: none yet */

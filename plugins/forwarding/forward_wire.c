@@ -9,6 +9,7 @@ enum {
     TOTALS_BYTES = 40,
     SAMPLE_BYTES = 28,
     SERIES_CUMULATIVE = 1,
+    WELCOME_LATE = 1,
     SAMPLE_MORE = 1,
 };
 
@@ -121,6 +122,7 @@ void wr_wire_put_welcome(struct wr_buffer *buffer, const struct wire_welcome *we
     put_number(buffer, welcome->major, 2);
     put_number(buffer, welcome->minor, 2);
     wr_buffer_put(buffer, welcome->id, WIRE_ID);
+    put_number(buffer, welcome->is_late ? WELCOME_LATE : 0, 1);
     end_frame(buffer, begin);
 }
 
@@ -403,6 +405,8 @@ const char *wr_wire_get_welcome(const struct wire_frame *frame, struct wire_welc
     const uint8_t *id = get_bytes(&reader, WIRE_ID);
     if (id)
         memcpy(welcome->id, id, WIRE_ID);
+    if (reader.at < reader.end) /* from 1.2 on */
+        welcome->is_late = get_number(&reader, 1) & WELCOME_LATE;
     return finish(&reader, "WELCOME is cut");
 }
 

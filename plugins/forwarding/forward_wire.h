@@ -16,7 +16,7 @@
 
 enum {
     WIRE_MAJOR = 1, /* another one is refused */
-    WIRE_MINOR = 1,
+    WIRE_MINOR = 2,
     WIRE_MINOR_WEIGHTS = 1, /* of a receiver that knows WEIGHTS */
     WIRE_HEADER = 8,
     WIRE_ID = 16,              /* bytes of a process's id, and of an origin */
@@ -84,6 +84,8 @@ struct wire_hello {
 struct wire_welcome {
     uint16_t major, minor;
     uint8_t id[WIRE_ID]; /* of the receiver's process */
+    bool is_late; /* it has no journal, and acknowledges as stored what an interval of `aggregate` has summed up
+                   */
 };
 
 struct wire_series {

@@ -146,9 +146,15 @@ static void prometheus_destroy(void *self)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
+/* What several processes of a program need to be on one page. */
+#define RELAY "hand over to `weir relay` with forward, and scrape that"
+
 static const char *advice(int error)
 {
-    return error == EADDRINUSE ? "; another process, or another handler, has it and is scraped instead" : "";
+    return error == EADDRINUSE ? "; another process, or another handler, has it and is scraped instead; "
+                                 "processes of one program "
+                                 "can " RELAY
+                               : "";
 }
 
 static void set_outcome(const struct prometheus *prometheus, int error, weir_outcome *outcome)
@@ -285,11 +291,10 @@ static void refuse_batch(struct prometheus *prometheus, weir_outcome *outcome)
         wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "process %d, which listened on %.80s, has ended",
                        (int)prometheus->listener, prometheus->options->listen);
     else
-        wr_system_fail(
-            outcome, WEIR_OUTCOME_DROP,
-            "process %d listens on %.60s, and a forked child is not scraped: set another \"listen\" in each "
-            "child before its first value, or push with http",
-            (int)prometheus->listener, prometheus->options->listen);
+        wr_system_fail(outcome, WEIR_OUTCOME_DROP,
+                       "process %d listens on %.60s, and a forked child is not scraped: " RELAY
+                       ", set another \"listen\" in each child before its first value, or push with http",
+                       (int)prometheus->listener, prometheus->options->listen);
 }
 
 /* A program that has closed all descriptors, as daemons do, gets new ones. Returns false if that fails. */

@@ -453,6 +453,7 @@ static bool take_hello(struct peers *peers, struct peer *peer, const struct wire
     if (peer->path)
         wr_peers_report_upstream(peers);
     memcpy(welcome.id, peers->id, WIRE_ID);
+    welcome.is_late = peers->relaying && peers->relaying->is_late(peers->host);
     wr_wire_put_welcome(&peer->out, &welcome);
     peer->ack = (enum wire_ack)hello.ack;
     peer->is_welcome = true;

@@ -728,6 +728,7 @@ def a_forked_child_does_not_listen_and_ends_without_waiting_for_the_address(fold
         assert app.send("fork") == "1\n"  # its value was dropped
         warnings = [line for line in lines_of(app.log) if "warning: " in line and "a forked child is not scraped" in line]
         assert len(warnings) == 1 and "rejected" in warnings[0] and "push with http" in warnings[0], lines_of(app.log)
+        assert "hand over to `weir relay` with forward" in warnings[0], warnings
         app.do("count", 1)
         app.deliver()
         samples = samples_of(fetch(app.url())[0])
@@ -778,6 +779,7 @@ def processes_started_with_one_address_are_counted_and_the_next_one_that_listens
             wait_for(lambda: unscraped_by(first) == 2, "two places")
             warnings = [line for line in lines_of(second.log) if "warning: " in line]
             assert len(warnings) == 1 and "another process, or another handler, has it and is scraped instead" in warnings[0], warnings
+            assert "hand over to `weir relay` with forward" in warnings[0], warnings
             third.process.kill()
             third.process.wait()
             wait_for(lambda: unscraped_by(first) == 1, "one place")

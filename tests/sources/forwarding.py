@@ -113,6 +113,30 @@ def without_a_journal_values_are_acknowledged_when_they_are_delivered(folder):
 
 
 @case
+def a_sender_whose_acknowledgements_wait_for_an_interval_names_the_cause_and_the_remedy(folder):
+    def log_of(name, texts=(), aggregate="1d", journal=True, **more):
+        """What a sender logs until all these texts are there, or until it has ended by itself."""
+        here = os.path.join(folder, name)
+        os.mkdir(here)
+        handler = {"type": "file", "path": os.path.join(here, "out"), "format": "json", **({"aggregate": aggregate} if aggregate else {})}
+        program = receive(here, handler=handler, journal=journal)
+        path = os.path.join(here, "log")
+        with open(path, "w", encoding="utf-8") as log:
+            sender = subprocess.Popen([WEIR, "emit", "-g", "g", "n=1"], stderr=log, env=environment(WEIR_CONFIG=sender_config("unix:" + path_of(here), **more)))
+            wait_for(lambda: sender.poll() is not None or (texts and all(any(text in line for line in lines_of(path)) for text in texts)), "the log")
+            sender.kill()
+            sender.wait()
+        program.program.kill()
+        return lines_of(path)
+
+    cause = 'the receiver has no journal and acknowledges at the end of its interval of "aggregate"'
+    remedy = 'set settings.journal there, or "ack": "taken" here'
+    log = log_of("late", (", which a process that ends waits for", "not acknowledged yet"), journal=False, ack_timeout="10ms")
+    assert all(cause in line and remedy in line for line in log[:2]) and "weir: warning: up: " in log[0], log
+    assert log_of("journal") == log_of("taken", ack="taken", journal=False) == log_of("single", aggregate=None, journal=False) == []
+
+
+@case
 def a_receiver_that_aggregates_with_a_journal_acknowledges_before_the_interval_ends(folder):
     out = os.path.join(folder, "out")
     sums = {"type": "file", "path": out, "format": "json", "aggregate": "1d"}
@@ -679,7 +703,7 @@ def refusal(folder, *parts):
 @case
 def what_is_not_allowed_is_refused_with_the_reason(folder):
     program = receive(folder)
-    assert refusal(folder, hello(major=2)) == "the sender has version 2.0 of the link, and this is version 1.1"
+    assert refusal(folder, hello(major=2)) == "the sender has version 2.0 of the link, and this is version 1.2"
     assert refusal(folder, hello(path=65)) == "HELLO is cut, or has a text that is not allowed"
     assert refusal(folder, hello(), frame(PATH, b"\1\1")) == "PATH is cut, or has more than 64 processes"
     assert refusal(folder, hello(), frame(PATH, b"\x08\0")) == refusal(folder, hello(depth=8)) == "the values have come through 8 processes, which is the most that is allowed"
