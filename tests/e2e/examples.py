@@ -60,7 +60,7 @@ def turns_printed(ended):
 def every_example_has_a_case_here():
     names = {os.path.relpath(path, os.path.join(SOURCE, "examples")) for pattern in ("*.c", "*.cc", "library/*")
              for path in glob.glob(os.path.join(SOURCE, "examples", pattern))}
-    assert names == {"first_metric.c", "scan.c", "prefork.c", "reload.c", "signals.c", "server.c", "batch.c", "count.c", "time.c", "level.c", "collect.c", "requests.c", "sessions.c", "scope.cc",
+    assert names == {"first_metric.c", "scan.c", "prefork.c", "forking.c", "reload.c", "signals.c", "server.c", "batch.c", "count.c", "time.c", "level.c", "collect.c", "requests.c", "sessions.c", "scope.cc",
                      "library/lru.c", "library/lru.h", "library/host.c"}, names
 
 
@@ -185,6 +185,23 @@ def prefork_loses_and_duplicates_nothing(folder):
         for (worker, name), values in got.items():
             expected = list(range(requests)) if name == "request.number" else [1] * requests
             assert len(values) == requests and (name == "request.duration.ms" or values == expected), (worker, name, values)
+
+
+# ---- forking --------------------------------------------------------------------------------------
+
+
+@case
+def forking_adds_each_request_once_whichever_process_serves_it(folder):
+    skip_fork_under_sanitizers()
+    for way in ("each", "workers"):
+        out = os.path.join(folder, way)
+        done = run(program("forking"), way, 50, 3, WEIR_CONFIG=disk_config(out))
+        assert (done.returncode, done.stderr) == (0, ""), done
+        assert re.fullmatch(r"50 requests, \S+ us each, \S+ us of processor time\n", done.stdout), done
+        assert sorted(values_of(out, "request.bytes")) == list(range(50)) and values_of(out, "requests") == [1] * 50
+    for arguments in ((), ("all",), ("each", "0"), ("workers", "5", "0")):
+        done = run(program("forking"), *arguments)
+        assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith("usage: forking "), (arguments, done)
 
 
 # ---- signals --------------------------------------------------------------------------------------
