@@ -448,6 +448,16 @@ def weir_check_warns_of_sources_without_a_route(folder):
 
 
 @case
+def weir_check_warns_of_a_relay_whose_senders_wait_for_an_interval(folder):
+    words = ': sources.s: there is no settings.journal, and the handler "b" has "aggregate": senders with "ack": "stored", the default, wait for the end of its interval'
+    for settings, source, aggregate, route, warns in (({}, "forward", "1s", "b", True), ({"journal": folder}, "forward", "1s", "b", False), ({}, "stdin", "1s", "b", False),
+                                                      ({}, "forward", "0s", "b", False), ({}, "forward", "1s", "a", False), ({}, "forward", "1s", ["a", "b"], True)):
+        handlers = {"a": {"type": "null"}, "b": {"type": "file", "path": "out", "aggregate": aggregate}}
+        config = {"settings": settings, "sources": {"s": {"type": source}}, "handlers": handlers, "groups": {"*": route}}
+        assert_warnings(folder, config, *([words] if warns else []))
+
+
+@case
 def weir_check_warns_of_sources_whose_only_group_has_no_route(folder):
     words = "no route is for a group that its values can have, so none is delivered"
     one_group = [{"type": "statsd"}, {"type": "stdin", "parse": "graphite"}, {"type": "stdin", "parse": "bai"}, {"type": "system", "group": "s"},

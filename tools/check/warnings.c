@@ -21,6 +21,7 @@ struct subject {
     const char *what, *name;
     const struct wr_node *node;     /* NULL: a handler that a route made */
     const struct wr_source *source; /* NULL: a handler */
+    bool sums;                      /* a handler with "aggregate" */
     struct places places;
 };
 
@@ -167,6 +168,21 @@ static void check_route(struct subjects *all, const struct subject *source)
         warn(all, source, NULL, "no route is for a group that its values can have, so none is delivered");
 }
 
+/* Senders wait for the interval, unless their values are on disk or they ask for less. */
+static void check_acknowledgements(struct subjects *all, const struct subject *source)
+{
+    if (strcmp(source->source->type->is.name, "forward") != 0 || all->config->settings.journal)
+        return;
+    const struct subject *handler = all->items;
+    while (!handler->source && !(handler->sums && reaches(all->config, source->source, handler->name)))
+        handler++;
+    if (!handler->source)
+        warn(all, source, NULL,
+             "there is no settings.journal, and the handler \"%s\" has \"aggregate\": senders with \"ack\": "
+             "\"stored\", the default, wait for the end of its interval",
+             handler->name);
+}
+
 /* A file or address of both. What the source reads comes from the handler, unless both listen. */
 static void compare_with_source(struct subjects *all, const struct subject *handler,
                                 const struct subject *source)
@@ -190,6 +206,7 @@ static void add_handler(struct subjects *all, const struct wr_plan_handler *hand
     struct subject *subject = &all->items[all->count++];
     *subject =
         (struct subject){.what = "handler", .name = handler->name, .node = described ? described->node : NULL};
+    subject->sums = handler->settings.aggregate_ns;
     if (handler->instance)
         places_init(&subject->places, handler->type->is.name, &handler->type->options,
                     handler->instance->options);
@@ -213,8 +230,10 @@ static void compare_one(struct subjects *all, const struct subject *subject)
         else if (!is_shared)
             is_shared = compare_alike(all, other, subject);
     }
-    if (subject->source)
-        check_route(all, subject);
+    if (!subject->source)
+        return;
+    check_route(all, subject);
+    check_acknowledgements(all, subject);
 }
 
 /* A list of sources is in the order of the configuration. */
