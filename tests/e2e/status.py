@@ -518,7 +518,7 @@ def handlers_that_fail_come_first_in_the_table(folder):
     assert lines[1].split() == ["state", "handler", "program", "per", "s", "queued", "dropped", "last", "error"], lines[1]
     assert re.fullmatch(rf"failing +bad +scripted_app {app.pid} .* 1, 0 % +0  [\d.]+ m?s.*: open /.*\n", lines[2]), lines[2]
     assert [line.split()[:2] for line in lines[3:23]] == [["open", name] for name in sorted(f"good.{i}" for i in range(20))], lines
-    assert max(map(len, lines)) <= 161
+    assert max(map(len, lines)) <= 161 and lines[23] == "\n", "an empty line is between two tables"
 
 
 @case

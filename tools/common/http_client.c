@@ -4,6 +4,11 @@
 
 #include "command.h"
 
+bool http_client_is_url(const char *text)
+{
+    return strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0;
+}
+
 #ifdef HAVE_HTTP
 
 #include <curl/curl.h>
@@ -63,12 +68,19 @@ bool http_client_load(const char *what)
 
 /* ---- Requests -------------------------------------------------------------------------------- */
 
+struct response {
+    struct wr_buffer *body;
+    size_t limit_bytes;
+    bool is_too_long;
+};
+
 static size_t take(char *data, size_t size, size_t count, void *ctx)
 {
-    struct wr_buffer *response = ctx;
-    if (response->length + size * count > RESPONSE_BYTES)
+    struct response *response = ctx;
+    response->is_too_long = response->body->length + size * count > response->limit_bytes;
+    if (response->is_too_long)
         return 0;
-    wr_buffer_put(response, data, size * count);
+    wr_buffer_put(response->body, data, size * count);
     return size * count;
 }
 
@@ -85,7 +97,7 @@ static bool make_headers(const struct http_call *call, struct curl_slist **heade
 }
 
 static void set_options(CURL *easy, const struct http_call *call, struct curl_slist *headers,
-                        struct wr_buffer *response)
+                        struct response *response)
 {
     curl.set(easy, CURLOPT_URL, call->url);
     curl.set(easy, CURLOPT_CUSTOMREQUEST, call->method);
@@ -100,20 +112,29 @@ static void set_options(CURL *easy, const struct http_call *call, struct curl_sl
     curl.set(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 }
 
+static void read_facts(CURL *easy, struct http_reply *reply)
+{
+    const char *type = NULL;
+    curl.get(easy, CURLINFO_RESPONSE_CODE, &reply->status);
+    if (!curl.get(easy, CURLINFO_CONTENT_TYPE, &type) && type && strlen(type) < sizeof reply->type)
+        strcpy(reply->type, type);
+}
+
 bool http_client_send(const struct http_call *call, struct http_reply *reply)
 {
+    struct response response = {&reply->body, call->reply_bytes ? call->reply_bytes : RESPONSE_BYTES, false};
     struct curl_slist *headers;
     CURL *easy = curl.init();
     CURLcode code = make_headers(call, &headers) && easy ? CURLE_OK : CURLE_OUT_OF_MEMORY;
     *reply = (struct http_reply){0};
     if (!code) {
-        set_options(easy, call, headers, &reply->body);
+        set_options(easy, call, headers, &response);
         code = curl.perform(easy);
-        curl.get(easy, CURLINFO_RESPONSE_CODE, &reply->status);
+        read_facts(easy, reply);
     }
     curl.cleanup(easy);
     curl.free_list(headers);
-    reply->problem = code ? curl.explain(code) : NULL;
+    reply->problem = !code ? NULL : response.is_too_long ? "the reply is too long" : curl.explain(code);
     return !code;
 }
 

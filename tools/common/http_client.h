@@ -9,17 +9,24 @@
 
 struct json_object;
 
+enum { HTTP_CLIENT_TYPE_ROOM = 128 };
+
 struct http_call {
     const char *url, *method;
     const char *headers[2]; /* "Name: value"; NULL: none */
     const char *body;       /* NULL: none */
+    size_t reply_bytes;     /* of the longest reply; 0: 1 MiB */
 };
 
 struct http_reply {
-    long status;           /* 0: there is none */
-    struct wr_buffer body; /* at most 1 MiB */
-    const char *problem;   /* why there is none */
+    long status;                      /* 0: there is none */
+    char type[HTTP_CLIENT_TYPE_ROOM]; /* Content-Type; "": not given, or longer */
+    struct wr_buffer body;
+    const char *problem; /* why there is none */
 };
+
+/* Whether a text begins like a URL of an HTTP server. */
+bool http_client_is_url(const char *text);
 
 /* Loads libcurl. what: who needs it, for messages. Returns false after printing why it cannot be used. */
 bool http_client_load(const char *what);

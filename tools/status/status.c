@@ -4,12 +4,13 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/command.h"
 #include "common/figures.h"
+#include "common/http_client.h"
 #include "common/json.h"
+#include "common/live_table.h"
 #include "status_collector.h"
 #include "status_find.h"
 #include "status_json.h"
@@ -17,9 +18,8 @@
 #include "status_watch.h"
 #include "text/buffer.h"
 #include "text/common.h"
-#include "text/units.h"
 
-enum { OPTION_FOLDER = 256, OPTION_EVERY, OPTION_TOKEN_FILE, OPTION_WATCH, WATCH_EVERY_S = 2 };
+enum { OPTION_FOLDER = 256, OPTION_EVERY, OPTION_TOKEN_FILE, OPTION_WATCH };
 
 struct request {
     struct status_search search; /* ctx: the request */
@@ -53,7 +53,8 @@ static void visit(void *ctx, const struct status_process *process)
 /* Returns EXIT_FAILURE if standard output cannot be written. */
 static int show(struct request *request, bool again)
 {
-    static const char clear_screen[] = "\033[H\033[J", go_home[] = "\033[H", clear_below[] = "\033[J";
+    const struct figures_screen screen = figures_screen_of(STDOUT_FILENO);
+    struct wr_buffer head = {0};
     if (request->json) {
         request->array = json_start_array();
         status_find(&request->search);
@@ -61,18 +62,14 @@ static int show(struct request *request, bool again)
     }
     status_find(&request->search);
     if (request->is_watch) {
-        const struct figures_screen screen = figures_screen_of(STDOUT_FILENO);
-        if (screen.is_terminal) /* overwritten in place: it does not flicker */
-            wr_buffer_put_text(&request->out, again ? go_home : clear_screen);
+        live_table_start(&request->out, &screen, again);
         status_watch_put(&request->out, &request->watch, &screen);
-        wr_buffer_put_text(&request->out, screen.is_terminal ? clear_below : "");
-        return command_finish(&request->out, EXIT_SUCCESS);
+        return live_table_finish(&request->out, &screen);
     }
-    if (request->every_ns && isatty(STDOUT_FILENO))
-        fputs(clear_screen, stdout);
-    else if (again && request->search.found)
-        putchar('\n');
-    return command_finish(&request->out, EXIT_SUCCESS);
+    if (request->every_ns && (screen.is_terminal || request->search.found))
+        live_table_start(&head, &screen,
+                         again && !screen.is_terminal); /* the lines do not erase what was there */
+    return command_write(&head) ? command_finish(&request->out, EXIT_SUCCESS) : EXIT_FAILURE;
 }
 
 static int find_result(const struct request *request)
@@ -97,14 +94,12 @@ static int report_end(const struct request *request)
 
 static int show_repeatedly(struct request *request)
 {
-    const struct timespec pause = {(time_t)(request->every_ns / WR_NS_PER_S),
-                                   (long)(request->every_ns % WR_NS_PER_S)};
     for (bool again = false;; again = true) {
         if (show(request, again) != EXIT_SUCCESS)
             return EXIT_FAILURE;
         if (!request->search.found && request->search.pid >= 0)
             return again ? report_end(request) : find_result(request);
-        nanosleep(&pause, NULL);
+        live_table_pause(request->every_ns);
     }
 }
 
@@ -115,11 +110,6 @@ static int show_once(struct request *request)
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */
-
-static bool read_interval(const char *text, int64_t *ns)
-{
-    return wr_units_parse_duration(text, ns) && *ns >= 100 * WR_NS_PER_MS && *ns <= 86400 * WR_NS_PER_S;
-}
 
 static bool read_pid(const char *text, int64_t *pid)
 {
@@ -132,7 +122,7 @@ static bool read_pid(const char *text, int64_t *pid)
 /* What is shown: a process, a collector, or all processes. */
 static int read_subject(const struct command *command, const char *text, struct request *request)
 {
-    if (text && status_collector_is_url(text))
+    if (text && http_client_is_url(text))
         request->url = text;
     else if (text && !read_pid(text, &request->search.pid))
         return command_refuse(command, "\"%s\" is not a process id, and no URL of a collector", text);
@@ -160,8 +150,8 @@ static int read_options(const struct command *command, int argc, char **argv, st
         case OPTION_WATCH: request->is_watch = true; break;
         case OPTION_TOKEN_FILE: request->token_file = optarg; break;
         case OPTION_EVERY:
-            if (!read_interval(optarg, &request->every_ns))
-                return command_refuse(command, "--every: \"%s\" is not a time from 100ms to 1d", optarg);
+            if (!live_table_read_every(optarg, &request->every_ns))
+                return command_refuse(command, "--every: \"%s\" is not " LIVE_TABLE_EVERY_HINT, optarg);
             break;
         default: return command_show_usage(command);
         }
@@ -171,7 +161,7 @@ static int read_options(const struct command *command, int argc, char **argv, st
     if (request->is_watch && request->json)
         return command_refuse(command, "only one of --watch and --json is allowed");
     if (request->is_watch && !request->every_ns)
-        request->every_ns = WATCH_EVERY_S * WR_NS_PER_S;
+        request->every_ns = LIVE_TABLE_EVERY_S * WR_NS_PER_S;
     return read_subject(command, argv[optind], request);
 }
 

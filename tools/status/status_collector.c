@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../plugins/state_folder.h"
@@ -14,17 +13,13 @@
 #include "common/figures.h"
 #include "common/http_client.h"
 #include "common/json.h"
+#include "common/live_table.h"
 #include "text/buffer.h"
 #include "text/common.h"
 
 enum { TOKEN_ROOM = 514, NAME_COLUMNS = 24, STATE_COLUMNS = 10, COUNT_COLUMNS = 12 };
 
 /* ---- Asking ---------------------------------------------------------------------------------- */
-
-bool status_collector_is_url(const char *text)
-{
-    return strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0;
-}
 
 /* The user's own token is sent to nobody else. */
 static bool is_local(const char *url)
@@ -97,10 +92,7 @@ static const char *text_of(struct json_object *object, const char *key)
 
 static void put_text(struct wr_buffer *out, const char *text, size_t columns)
 {
-    struct wr_buffer shown = {0};
-    command_put_text(&shown, text);
-    figures_put_cut(out, shown.data ? shown.data : "", shown.length, columns);
-    wr_buffer_fini(&shown);
+    live_table_put_cut(out, text, columns);
     wr_buffer_put_char(out, ' ');
 }
 
@@ -108,16 +100,7 @@ static void put_count(struct wr_buffer *out, uint64_t count)
 {
     struct wr_buffer cell = {0};
     figures_put_scaled(&cell, (double)count);
-    const char *text = wr_buffer_text(&cell);
-    figures_put_cell(out, text ? text : "", -COUNT_COLUMNS);
-    wr_buffer_fini(&cell);
-}
-
-static void end_line(struct wr_buffer *out, const struct figures_screen *screen)
-{
-    while (out->length && out->data[out->length - 1] == ' ')
-        out->length--;
-    wr_buffer_put_text(out, screen->is_terminal ? "\033[K\n" : "\n");
+    live_table_put_right(out, &cell, COUNT_COLUMNS);
 }
 
 /* Counts, and objects of counts, which are summed. */
@@ -151,7 +134,7 @@ static void put_head(struct wr_buffer *out, const char *url, struct json_object 
     figures_put_count(out, (double)count_of(store, "series"));
     wr_buffer_put_text(out, " series, ");
     figures_put_bytes(out, (double)count_of(store, "size_bytes"));
-    end_line(out, screen);
+    live_table_end_line(out, screen);
 }
 
 static void put_problems(struct wr_buffer *out, struct json_object *reply, const struct figures_screen *screen)
@@ -170,9 +153,9 @@ static void put_problems(struct wr_buffer *out, struct json_object *reply, const
         wr_buffer_put_text(out, ": ");
         command_put_text(out, text_of(problem, "text"));
         if (i + 1 < count)
-            end_line(out, screen);
+            live_table_end_line(out, screen);
     }
-    end_line(out, screen);
+    live_table_end_line(out, screen);
 }
 
 /* A table of the elements of an array: name, state, and counts. */
@@ -183,35 +166,35 @@ static void put_table(struct wr_buffer *out, struct json_object *reply, const ch
     size_t count = json_object_array_length(array);
     if (!count)
         return;
-    end_line(out, screen);
+    live_table_end_line(out, screen);
     wr_buffer_put_text(out, screen->has_colours ? "\033[1m" : "");
     put_text(out, title, NAME_COLUMNS);
     put_text(out, "state", STATE_COLUMNS);
     for (size_t i = 0; columns[i]; i++)
         figures_put_cell(out, columns[i], -COUNT_COLUMNS);
     wr_buffer_put_text(out, screen->has_colours ? "\033[0m" : "");
-    end_line(out, screen);
+    live_table_end_line(out, screen);
     for (size_t i = 0; i < count; i++) {
         struct json_object *element = json_object_array_get_idx(array, i);
         put_text(out, text_of(element, "name"), NAME_COLUMNS);
         put_text(out, text_of(element, "state"), STATE_COLUMNS);
         for (size_t k = 0; columns[k]; k++)
             put_count(out, count_of(element, columns[k]));
-        end_line(out, screen);
+        live_table_end_line(out, screen);
     }
 }
 
-static void put_reply(struct wr_buffer *out, const char *url, struct json_object *reply)
+static void put_reply(struct wr_buffer *out, const char *url, struct json_object *reply,
+                      const struct figures_screen *screen)
 {
     static const char *const handler_columns[] = {"offered", "delivered", "dropped", "queued", "spooled", NULL};
     static const char *const source_columns[] = {"added", "refused", "bad_lines", "lost", NULL};
     static const char *const sender_columns[] = {"added", "delivered", "waiting", "lost", "received", NULL};
-    const struct figures_screen screen = figures_screen_of(STDOUT_FILENO);
-    put_head(out, url, reply, &screen);
-    put_problems(out, reply, &screen);
-    put_table(out, reply, "senders", "sender", sender_columns, &screen);
-    put_table(out, reply, "sources", "source", source_columns, &screen);
-    put_table(out, reply, "handlers", "handler", handler_columns, &screen);
+    put_head(out, url, reply, screen);
+    put_problems(out, reply, screen);
+    put_table(out, reply, "senders", "sender", sender_columns, screen);
+    put_table(out, reply, "sources", "source", source_columns, screen);
+    put_table(out, reply, "handlers", "handler", handler_columns, screen);
 }
 
 /* ---- Showing --------------------------------------------------------------------------------- */
@@ -221,19 +204,17 @@ static int print_reply(const struct status_collector *collector, struct json_obj
     struct wr_buffer out = {0};
     if (collector->json)
         return json_print(reply, JSON_LINES, EXIT_SUCCESS);
-    bool is_screen = collector->every_ns && isatty(STDOUT_FILENO);
-    wr_buffer_put_text(&out, is_screen ? again ? "\033[H" : "\033[H\033[J" : again ? "\n" : "");
-    put_reply(&out, collector->url, reply);
-    wr_buffer_put_text(&out, is_screen ? "\033[J" : "");
+    struct figures_screen screen = figures_screen_of(STDOUT_FILENO);
+    screen.is_terminal &= collector->every_ns != 0; /* once: below what is there */
+    live_table_start(&out, &screen, again);
+    put_reply(&out, collector->url, reply, &screen);
     json_object_put(reply);
-    return command_finish(&out, EXIT_SUCCESS);
+    return live_table_finish(&out, &screen);
 }
 
 int status_collector_show(const struct status_collector *collector)
 {
     char token[TOKEN_ROOM];
-    const struct timespec pause = {(time_t)(collector->every_ns / WR_NS_PER_S),
-                                   (long)(collector->every_ns % WR_NS_PER_S)};
     if (!find_token(collector, token) || !http_client_load("status"))
         return EXIT_FAILURE;
     for (bool again = false;; again = true) {
@@ -242,6 +223,6 @@ int status_collector_show(const struct status_collector *collector)
             return EXIT_FAILURE;
         if (!collector->every_ns)
             return EXIT_SUCCESS;
-        nanosleep(&pause, NULL);
+        live_table_pause(collector->every_ns);
     }
 }

@@ -13,9 +13,6 @@ struct status_collector {
     int64_t every_ns; /* 0: once */
 };
 
-/* Whether an argument is a URL. */
-bool status_collector_is_url(const char *text);
-
 /* Prints the state once, or until the collector cannot be asked any more. Returns the exit code. */
 int status_collector_show(const struct status_collector *collector);
 

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/command.h"
 #include "common/figures.h"
+#include "common/live_table.h"
 #include "lane/losses.h"
 #include "text/array.h"
 #include "text/buffer.h"
@@ -86,21 +86,6 @@ static int compare(const void *a, const void *b)
 
 /* ---- Cells ----------------------------------------------------------------------------------- */
 
-static void put_right(struct wr_buffer *out, struct wr_buffer *cell, int columns)
-{
-    const char *text = wr_buffer_text(cell);
-    figures_put_cell(out, text ? text : "", -columns);
-    wr_buffer_fini(cell);
-}
-
-static void put_cut(struct wr_buffer *out, const char *text, size_t columns)
-{
-    struct wr_buffer shown = {0};
-    command_put_text(&shown, text);
-    figures_put_cut(out, shown.data ? shown.data : "", shown.length, columns);
-    wr_buffer_fini(&shown);
-}
-
 static void put_state(struct wr_buffer *out, const struct status_row *row, const struct figures_screen *screen)
 {
     static const char *const names[] = {"open", "busy", "full", "dropping", "failing", "ended"};
@@ -117,7 +102,7 @@ static void put_rate(struct wr_buffer *out, double rate)
     struct wr_buffer cell = {0};
     if (rate >= 0)
         figures_put_scaled(&cell, rate);
-    put_right(out, &cell, RATE_COLUMNS);
+    live_table_put_right(out, &cell, RATE_COLUMNS);
 }
 
 /* "12k, 34 %" */
@@ -128,14 +113,14 @@ static void put_queue(struct wr_buffer *out, const struct wr_status_handler *han
     if (handler->queue_bound)
         wr_buffer_put_format(&cell, ", %.0f %%",
                              100 * (double)handler->queue_bytes / (double)handler->queue_bound);
-    put_right(out, &cell, QUEUE_COLUMNS);
+    live_table_put_right(out, &cell, QUEUE_COLUMNS);
 }
 
 static void put_dropped(struct wr_buffer *out, uint64_t dropped)
 {
     struct wr_buffer cell = {0};
     figures_put_scaled(&cell, (double)dropped);
-    put_right(out, &cell, DROPPED_COLUMNS);
+    live_table_put_right(out, &cell, DROPPED_COLUMNS);
 }
 
 static void put_reason(struct wr_buffer *out, const struct status_row *row, size_t columns)
@@ -151,7 +136,7 @@ static void put_reason(struct wr_buffer *out, const struct status_row *row, size
     }
     wr_buffer_put_text(&reason, row->severity >= FAILING || row->dropped ? handler->reason : "");
     const char *text = wr_buffer_text(&reason);
-    put_cut(out, text ? text : "", columns);
+    live_table_put_cut(out, text ? text : "", columns);
     wr_buffer_fini(&reason);
 }
 
@@ -167,24 +152,17 @@ static size_t find_reason_columns(const struct figures_screen *screen)
     return columns >= used + REASON_LEAST ? columns - used : 0;
 }
 
-static void end_line(struct wr_buffer *out, const struct figures_screen *screen)
-{
-    while (out->length && out->data[out->length - 1] == ' ')
-        out->length--;
-    wr_buffer_put_text(out, screen->is_terminal ? "\033[K\n" : "\n"); /* what was there before */
-}
-
 static void put_row(struct wr_buffer *out, const struct status_row *row, const struct figures_screen *screen)
 {
     struct wr_buffer program = {0};
     put_state(out, row, screen);
     wr_buffer_put_char(out, ' ');
-    put_cut(out, row->handler.name, NAME_COLUMNS);
+    live_table_put_cut(out, row->handler.name, NAME_COLUMNS);
     if (screen->columns >= NARROW_COLUMNS) {
         wr_buffer_put_format(&program, "%s %" PRId64, row->program, row->pid);
         const char *text = wr_buffer_text(&program);
         wr_buffer_put_char(out, ' ');
-        put_cut(out, text ? text : "", PROGRAM_COLUMNS);
+        live_table_put_cut(out, text ? text : "", PROGRAM_COLUMNS);
         wr_buffer_fini(&program);
     }
     put_rate(out, row->handler.delivered_rate);
@@ -195,25 +173,22 @@ static void put_row(struct wr_buffer *out, const struct status_row *row, const s
         wr_buffer_put_text(out, "  ");
         put_reason(out, row, columns);
     }
-    end_line(out, screen);
+    live_table_end_line(out, screen);
 }
 
 static void put_summary(struct wr_buffer *out, const struct status_watch *watch,
                         const struct figures_screen *screen)
 {
     struct wr_buffer line = {0};
-    struct tm local;
-    time_t now = time(NULL);
     size_t failing = 0;
     for (size_t i = 0; i < watch->count; i++)
         failing += watch->rows[i].severity >= DROPPING;
-    if (localtime_r(&now, &local))
-        wr_buffer_put_format(&line, "%02d:%02d:%02d  ", local.tm_hour, local.tm_min, local.tm_sec);
-    wr_buffer_put_format(&line, "%zu program%s, %zu handler%s, %zu failing or dropping", watch->processes,
+    live_table_put_clock(&line);
+    wr_buffer_put_format(&line, "  %zu program%s, %zu handler%s, %zu failing or dropping", watch->processes,
                          watch->processes == 1 ? "" : "s", watch->count, watch->count == 1 ? "" : "s", failing);
     figures_put_cut(out, line.data ? line.data : "", line.length, (size_t)screen->columns - 1);
     wr_buffer_fini(&line);
-    end_line(out, screen);
+    live_table_end_line(out, screen);
 }
 
 static void put_columns(struct wr_buffer *out, const struct figures_screen *screen)
@@ -228,7 +203,7 @@ static void put_columns(struct wr_buffer *out, const struct figures_screen *scre
     figures_put_cell(out, "dropped", -DROPPED_COLUMNS);
     wr_buffer_put_text(out, find_reason_columns(screen) ? "  last error" : "");
     wr_buffer_put_text(out, screen->has_colours ? "\033[0m" : "");
-    end_line(out, screen);
+    live_table_end_line(out, screen);
 }
 
 void status_watch_put(struct wr_buffer *out, struct status_watch *watch, const struct figures_screen *screen)
@@ -244,7 +219,7 @@ void status_watch_put(struct wr_buffer *out, struct status_watch *watch, const s
         put_row(out, &watch->rows[i], screen);
     if (most < watch->count) {
         wr_buffer_put_format(out, "and %zu more", watch->count - most);
-        end_line(out, screen);
+        live_table_end_line(out, screen);
     }
     free(watch->rows);
     *watch = (struct status_watch){0};
