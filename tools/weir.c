@@ -19,7 +19,8 @@ static const struct {
     {"Everyday commands",
      {&command_run, &command_check, &command_emit, &command_handlers, &command_sources, &command_formats,
       &command_settings, &command_schema, &command_summary, &command_help}},
-    {"Operating", {&command_serve, &command_relay, &command_status, &command_spool, &command_journal}},
+    {"Operating",
+     {&command_serve, &command_relay, &command_status, &command_top, &command_spool, &command_journal}},
     {"Writing plugins", {&command_new_handler, &command_vet, &command_bench_handler}},
 };
 

@@ -261,7 +261,7 @@ def help_groups_the_commands():
     sections = re.findall(r"^([A-Z][\w ]+):\n((?:  [a-z][\w-]* +[A-Z].*\n)+)", run(WEIR, "--help").stdout, re.M)
     assert {title: re.findall(r"^  (\S+)", lines, re.M) for title, lines in sections} == {
         "Everyday commands": ["run", "check", "emit", "handlers", "sources", "formats", "settings", "schema", "summary", "help"],
-        "Operating": ["serve", "relay", "status", "spool", "journal"],
+        "Operating": ["serve", "relay", "status", "top", "spool", "journal"],
         "Writing plugins": ["new-handler", "vet", "bench-handler"]}
 
 

@@ -61,7 +61,7 @@ def every_command_has_the_options_of_its_help():
 @case
 def every_operand_of_a_usage_line_is_completed_by_its_kind():
     """The completion handles every operand that a usage line names."""
-    free = {"TIME", "SECONDS", "JSON", "NAME", "CHECK", "SEED", "CMD", "LABEL", "URL", "ADDRESS"}
+    free = {"TIME", "SECONDS", "JSON", "NAME", "CHECK", "SEED", "CMD", "LABEL", "URL", "ADDRESS", "NUMBER", "PATTERN"}
     known = free | {"FILE", "FOLDER", "COMMAND", "TYPE", "SOURCE", "FORMAT", "GROUP", "PID", "PROGRAM", "ARGUMENT", "KEY=VALUE", "NAME=VALUE"}
     for command in commands():
         usage = run(WEIR, command, "--help").stdout.splitlines()[0]

@@ -30,7 +30,7 @@ struct command {
 extern const struct command command_bench_handler, command_check, command_emit, command_formats,
     command_handlers, command_journal, command_new_handler, command_relay, command_run, command_schema,
     command_serve, command_settings, command_sources, command_spool, command_status, command_summary,
-    command_vet;
+    command_top, command_vet;
 
 /* ---- Arguments ------------------------------------------------------------------------------- */
 
