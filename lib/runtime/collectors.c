@@ -136,14 +136,16 @@ static void call(struct wr_collectors *collectors, struct weir_collector *collec
     collector->begun_ns = wr_clock_monotonic_ns();
     collector->thread = pthread_self();
     collector->is_called = true;
-    if (!collectors->watcher)
-        start_thread(collectors); /* if the system refuses it, nobody sees whether the call hangs */
+    if (!collectors->watcher && !collectors->is_starting) /* if it is refused, nobody sees a call that hangs */
+        collectors->is_starting = start_thread(collectors);
     else if (call_ends_ns(collector) < collectors->watched_until_ns)
         wr_condition_wake(&collectors->watching);
     wr_lock_leave(&collectors->lock);
     collector->collect(collector->stream, collector->context);
     int64_t now_ns = wr_clock_monotonic_ns();
     wr_lock_enter(&collectors->lock);
+    if (!contains(collectors, collector)) /* in a child that was forked in the call: it is the parent's */
+        return;
     note_time(collectors, collector, now_ns - collector->begun_ns);
     collector->is_called = collector->hangs = false;
     if (collectors->awaited == collector)
@@ -204,6 +206,7 @@ static void *run(void *argument)
     wr_thread_set_name("weir:collect");
     wr_lock_enter(&collectors->lock);
     uint64_t mine = ++collectors->threads;
+    collectors->is_starting = false;
     while (!collectors->stopping) {
         if (!collectors->caller)
             collectors->caller = mine;

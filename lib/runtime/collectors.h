@@ -33,6 +33,7 @@ struct wr_collectors {
     uint64_t caller, watcher; /* their numbers; 0: none */
     int64_t watched_until_ns; /* until when the watcher sleeps */
     bool has_thread;          /* one was started */
+    bool is_starting;         /* the thread that is to watch; it does not run yet */
     bool may_start;           /* weir_start or the first value has started the threads */
     bool stopping;            /* after a shutdown: the threads end, and no other is started */
 };
