@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "registry/reuse.h"
+#include "summary/neumaier.h"
 #include "text/hash.h"
 
 enum { MOST_AWAY = 1000, FIRST_ROOM = 64 };
@@ -27,7 +28,8 @@ struct wr_levels_series {
     size_t shares; /* also those that do not count now */
     enum wr_merge merge;
     bool is_unpublished;
-    double level; /* of what counts; of nothing: 0 for a sum, and the last one for a maximum */
+    double level;             /* of what counts; of nothing: 0 for a sum, and the last one for a maximum */
+    double sum, compensation; /* of WR_MERGE_SUM: the level is both together */
 };
 
 struct wr_levels_sender {
@@ -99,16 +101,25 @@ static bool grow_shares(struct wr_levels *levels)
 
 /* ---- The level of a series ------------------------------------------------------------------- */
 
+/* Compensated: else what large levels have taken from small ones would be missing when the large ones are gone.
+ */
+static void add_up(struct wr_levels_series *series, double level)
+{
+    wr_neumaier_add(&series->sum, &series->compensation, level);
+    series->level = series->sum + series->compensation;
+}
+
 static void work_out(struct wr_levels_series *series)
 {
     const struct wr_levels_share *share = series->first;
+    series->sum = series->compensation = 0;
     if (series->merge == WR_MERGE_SUM)
         series->level = 0;
     else if (share)
         series->level = share->level;
     for (; share; share = share->after)
         if (series->merge == WR_MERGE_SUM)
-            series->level += share->level;
+            add_up(series, share->level);
         else if (share->level > series->level)
             series->level = share->level;
 }
@@ -116,12 +127,14 @@ static void work_out(struct wr_levels_series *series)
 /* After a share has changed, without looking at the others if that is not needed. */
 static void follow(struct wr_levels_series *series, double before, double level)
 {
-    if (series->merge == WR_MERGE_SUM)
-        series->level += level - before;
-    else if (level >= series->level)
+    if (series->merge == WR_MERGE_SUM) {
+        add_up(series, -before);
+        add_up(series, level);
+    } else if (level >= series->level) {
         series->level = level;
-    else if (before == series->level)
+    } else if (before == series->level) {
         work_out(series);
+    }
     if (!isfinite(series->level))
         work_out(series);
 }
@@ -316,18 +329,19 @@ void wr_levels_leave(struct wr_levels *levels, struct wr_levels_sender *sender)
 double wr_levels_merge(struct wr_levels *levels, struct wr_levels_sender *sender, struct weir_metric *metric,
                        double level)
 {
-    if (merge_of(metric) == WR_MERGE_LAST || !isfinite(level))
+    if (!isfinite(level))
         return level;
+    bool merges = merge_of(metric) != WR_MERGE_LAST;
     struct wr_levels_share *share = find_share(levels, sender, metric);
     if (!share) {
-        share = add_share(levels, sender, metric, level);
+        share = merges ? add_share(levels, sender, metric, level) : NULL;
         return share ? share->series->level : level;
     }
     follow_rule(share->series);
     double before = share->level;
     share->level = level;
-    follow(share->series, before, level);
-    return share->series->level;
+    follow(share->series, before, level); /* also for when the series merges again */
+    return merges ? share->series->level : level;
 }
 
 /* ---- Publishing ------------------------------------------------------------------------------ */

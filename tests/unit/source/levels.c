@@ -140,6 +140,16 @@ Test(levels, fractions_leave_nothing_behind)
     cr_assert_eq(published(open_count), 0);
 }
 
+Test(levels, a_small_level_survives_beside_a_large_one)
+{
+    merge(a, open_count, 1), merge(b, open_count, 1e17);
+    cr_assert_eq(merge(b, open_count, 0), 1);
+    merge(a, open_count, 0.1), merge(b, open_count, 0.2);
+    merge(a, open_count, 0.7), merge(b, open_count, 0.3);
+    merge(a, open_count, 0);
+    cr_assert_eq(merge(b, open_count, 0), 0);
+}
+
 Test(levels, many_senders_and_series_are_kept_apart)
 {
     enum { SENDERS = 200 };
@@ -194,4 +204,15 @@ Test(levels, a_configuration_changes_how_a_gauge_merges)
     cr_assert_eq(merge(a, open_count, 5), 5);
     b = wr_levels_enter(&levels, "b");
     cr_assert_eq(published(open_count), 9);
+}
+
+Test(levels, what_is_sent_while_a_gauge_does_not_merge_counts_when_it_does_again)
+{
+    merge(a, open_count, 5), merge(b, open_count, 7);
+    set_rule(0, "open", WR_MERGE_LAST);
+    use_rules();
+    cr_assert_eq(merge(a, open_count, 1), 1);
+    set_rule(0, "open", WR_MERGE_SUM);
+    use_rules();
+    cr_assert_eq(merge(b, open_count, 8), 9);
 }
