@@ -317,14 +317,17 @@ static void count_to(uint32_t *samples, const struct wr_spool_block *block, uint
 }
 
 /* How many values, more than one for each sample, a block's samples from number `settled` of the file on are.
- */
+ * Less than zero, so that it wraps, of summaries of no values. */
 static uint64_t count_more(const char *payload, const struct wr_spool_block *block, uint32_t settled)
 {
     uint32_t skip = settled > block->first ? settled - block->first : 0;
     if (block->kind != WR_SPOOL_BLOCK_SAMPLES || skip >= block->count ||
         block->count > block->length / sizeof(weir_sample))
         return 0;
-    return block->values - count_values(payload, skip) - (block->count - skip);
+    uint64_t gone = count_values(payload, skip);
+    if (gone > block->values) /* the payload is damaged */
+        return 0;
+    return block->values - gone - (block->count - skip);
 }
 
 uint32_t wr_spool_reader_measure(const char *data, size_t size, uint32_t settled, uint64_t *values,
