@@ -5,6 +5,9 @@
 #include "summary/sketch.h"
 #include "summary/sketch_internal.h"
 
+/* Of more values the last bit of the deviation is not worth the time. */
+enum { ADDED_SINGLY = 10000 };
+
 struct wr_moments wr_moments_of(const struct wr_sketch *sketch, uint64_t rank)
 {
     struct wr_moments moments = {0};
@@ -37,7 +40,11 @@ double wr_moments_deviation(const struct wr_sketch *sketch)
     double mean = wr_moments_of(sketch, sketch->count).sum / (double)sketch->count, squares = 0;
     for (uint32_t i = 0; i < sketch->entries; i++) {
         double apart = wr_sketch_value_at(sketch, i) - mean;
-        squares += apart * apart * (double)sketch->counts[i];
+        /* each for itself, as who has a list of them adds it, since every addition rounds */
+        uint64_t times = sketch->counts[i];
+        for (; times && sketch->count <= ADDED_SINGLY; times--)
+            squares += apart * apart;
+        squares += apart * apart * (double)times;
     }
     return square_root(squares / (double)sketch->count);
 }

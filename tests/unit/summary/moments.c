@@ -45,6 +45,20 @@ Test(moments, the_deviation_is_that_of_all_values)
     cr_assert_eq(wr_moments_deviation(&sketch), sqrt(1.25));
 }
 
+Test(moments, the_deviation_is_rounded_as_that_of_a_list)
+{
+    double sum = 0, squares = 0;
+    for (int i = 0; i < 150; i++)
+        add(i * 7 % 23, 1);
+    for (int i = 0; i < 150; i++)
+        sum += i * 7 % 23;
+    for (int value = 0; value < 23; value++)
+        for (int i = 0; i < 150; i++)
+            if (i * 7 % 23 == value)
+                squares += (value - sum / 150) * (value - sum / 150);
+    cr_assert_eq(wr_moments_deviation(&sketch), sqrt(squares / 150));
+}
+
 Test(moments, equal_values_do_not_deviate)
 {
     add(0.1, 1);
