@@ -37,6 +37,19 @@ int64_t wr_clock_deadline_ns(int64_t timeout_ms)
                : now_ns + timeout_ms * WR_NS_PER_MS;
 }
 
+enum { LEAD_MS_MOST = 100 };
+
+int64_t wr_clock_before_end_ns(int64_t now_ns, int64_t interval_ns)
+{
+    int64_t lead_ns = interval_ns / 16;
+    int64_t end_in_ns = interval_ns - wr_clock_wall_ns() % interval_ns;
+    if (lead_ns > LEAD_MS_MOST * WR_NS_PER_MS)
+        lead_ns = LEAD_MS_MOST * WR_NS_PER_MS;
+    if (end_in_ns < 2 * lead_ns)
+        end_in_ns += interval_ns;
+    return now_ns + end_in_ns - lead_ns;
+}
+
 #if defined(__x86_64__)
 /* The kernel removes "tsc" from this list once it finds that counters of two processors differ or stop. A list
  * that cannot be read is no evidence against the counter. */

@@ -16,6 +16,11 @@ int64_t wr_clock_wall_ns(void);
 /* The monotonic time timeout_ms from now. WR_NEVER if timeout_ms is negative, or the result would overflow. */
 int64_t wr_clock_deadline_ns(int64_t timeout_ms);
 
+/* The monotonic time shortly before the next multiple of an interval by the wall clock, where intervals of
+ * handlers end: what is added then is in the one that ends. now_ns: the present monotonic time. If it is that
+ * soon already, the time is an interval later. */
+int64_t wr_clock_before_end_ns(int64_t now_ns, int64_t interval_ns);
+
 /* Whether the processor has a counter with the same constant rate on all cores, and the kernel considers it
  * reliable. */
 bool wr_clock_has_ticks(void);

@@ -29,7 +29,7 @@ struct weir_collector {
 
 /* A call hangs when it has taken longer than this and than its interval; how long before the end of an interval
  * calls are made, at most. */
-enum { PATIENCE_MS = 1000, LEAD_MS_MOST = 100 };
+enum { PATIENCE_MS = 1000 };
 
 static bool is_here(const struct weir_collector *collector)
 {
@@ -99,19 +99,11 @@ static bool start_thread(struct wr_collectors *collectors)
     return true;
 }
 
-/* Shortly before the next multiple of the interval by the wall clock, where intervals of handlers end too: so
- * what these deliver is fresh. The clocks differ by a little, so a call may have been made just before it was
- * due. What a slow call has missed is left out, so that there are no calls one after the other to make up for
- * it. */
+/* Where intervals of handlers end, so that what these deliver is fresh. What a slow call has missed is left
+ * out, so that there are no calls one after the other to make up for it. */
 static void set_due(struct weir_collector *collector, int64_t now_ns)
 {
-    int64_t interval_ns = collector->interval_ns, lead_ns = interval_ns / 16;
-    int64_t end_in_ns = interval_ns - wr_clock_wall_ns() % interval_ns;
-    if (lead_ns > LEAD_MS_MOST * WR_NS_PER_MS)
-        lead_ns = LEAD_MS_MOST * WR_NS_PER_MS;
-    if (end_in_ns < 2 * lead_ns)
-        end_in_ns += interval_ns;
-    collector->due_ns = now_ns + end_in_ns - lead_ns;
+    collector->due_ns = wr_clock_before_end_ns(now_ns, collector->interval_ns);
 }
 
 /* Caller holds the lock, which is released meanwhile. Once for as long as it is slow. */

@@ -64,6 +64,12 @@ static int refuse(struct wr_source *source, enum weir_refusal why, const char *t
     return WEIR_ADD_REFUSED;
 }
 
+/* With those of handlers, so that a count is of the same time as what they sum. */
+static int64_t end_of_interval_ns(const struct wr_source *source)
+{
+    return wr_clock_before_end_ns(wr_clock_monotonic_ns(), source->options.set_interval_ns);
+}
+
 static int add_member(struct wr_source *source, struct weir_metric *metric, const char *member)
 {
     struct wr_source_sets *sets = &source->sets;
@@ -83,7 +89,7 @@ static int add_member(struct wr_source *source, struct weir_metric *metric, cons
     default: return refuse(source, WEIR_REFUSED_MEMORY, "out of memory for a member of a set");
     }
     if (!sets->due_ns)
-        sets->due_ns = wr_clock_monotonic_ns() + source->options.set_interval_ns;
+        sets->due_ns = end_of_interval_ns(source);
     wr_source_host_count(source, WR_SOURCE_COUNT_MEMBERS, 1);
     return WEIR_ADD_TAKEN;
 }
@@ -124,6 +130,6 @@ bool wr_source_sets_tend(struct wr_source *source, bool ends)
     sets->reported = 0;
     begin_next(sets);
     /* the sets that are left are empty from now on: they need an end, too */
-    sets->due_ns = sets->count && !ends ? wr_clock_monotonic_ns() + source->options.set_interval_ns : 0;
+    sets->due_ns = sets->count && !ends ? end_of_interval_ns(source) : 0;
     return true;
 }

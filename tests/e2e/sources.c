@@ -19,6 +19,7 @@
 
 #include "api_capture.h"
 #include "api_ledger.h"
+#include "day.h"
 #include "logbook.h"
 #include "plugins/scripted_source.h"
 
@@ -805,8 +806,9 @@ Test(sources, counts_of_sets_end_no_failure)
 {
     script->open = open_once;
     script->run = lose_after_a_member;
+    await_day();
     weir_set_log(keep_warning, &warnings);
-    start(",\"parse\":\"statsd\",\"set_interval\":\"1h\",\"retry_max\":\"1h\"");
+    start(",\"parse\":\"statsd\",\"set_interval\":\"1d\",\"retry_max\":\"1h\"");
     wait_until(is_closed_and_waits);
     cr_assert_eq(weir_stop_sources(PATIENCE_MS), 0, "%s", weir_last_error());
     weir_set_log(NULL, NULL);

@@ -39,7 +39,8 @@ def connect(program, start_of_address="tcp://127.0.0.1", host="127.0.0.1"):
 
 @case
 def each_type_of_line_arrives_with_its_value(folder):
-    program = start(folder)
+    await_day()
+    program = start(folder, set_interval="1d")
     send_udp(program, b"hits:1|c\nlevel:2.5|g\ntime:320|ms\nsize:512|h\nspan:7|d\nusers:bob|s\nmany:1:2:3|h")
     program.await_stats(lines=7)
     counts = program.end()
@@ -202,7 +203,7 @@ def figures_of_load(folder, lines, **options):
     """What a file has after these lines, in one interval: by path. Rates are those of a time that is not known, and left out."""
     await_day()
     out = os.path.join(folder, "out")
-    program = Sourced(folder, {"type": "statsd", "listen": [TCP], "group": "statsd", **options}, {
+    program = Sourced(folder, {"type": "statsd", "listen": [TCP], "group": "statsd", "set_interval": "1d", **options}, {
         "type": "file", "path": out, "format": {"type": "graphite", "names": "statsd"}, "aggregate": "1d", "percentiles": PERCENTS,
         "block_timeout": "1h"})
     with connect(program) as client:
@@ -288,7 +289,8 @@ def send_members(program, *members):
 
 @case
 def distinct_members_of_a_set_are_counted(folder):
-    program = start(folder, set_interval="1h")
+    await_day()
+    program = start(folder, set_interval="1d")
     send_members(program, b"bob", b"ann", b"bob", b"a:b", b"", b"bob")
     send_udp(program, b"users:bob|s|#zone:a\nusers:bob|s|#zone:a\nother:bob|s|@0.1")
     program.await_stats(lines=9)
@@ -312,7 +314,8 @@ def a_set_that_is_empty_after_an_interval_is_0_once(folder):
 @case
 def many_members_are_counted_exactly_and_beyond_a_limit_they_are_refused(folder):
     for limit, refused in ((10000000, 0), (150000, 50000)):
-        program = start(folder, TCP, set_interval="1h", set_members=limit)
+        await_day()
+        program = start(folder, TCP, set_interval="1d", set_members=limit)
         with connect(program) as client:
             for _ in range(2):  # what is known is not refused
                 client.sendall(b"".join(b"users:%d|s\n" % i for i in range(100000)))
