@@ -27,8 +27,7 @@ struct weir_collector {
     bool is_removed;  /* during the call; it is freed when that has ended */
 };
 
-/* A call hangs when it has taken longer than this and than its interval; how long before the end of an interval
- * calls are made, at most. */
+/* A call hangs when it has taken longer than this and than its interval. */
 enum { PATIENCE_MS = 1000 };
 
 static bool is_here(const struct weir_collector *collector)

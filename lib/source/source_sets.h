@@ -1,9 +1,8 @@
 /* source_sets: counts the distinct members of sets, and adds the counts at the end of each interval.
  *
- * Only the source's thread uses it. Intervals end shortly before multiples of their length by the wall
- * clock. A set that had members in the
- * interval before and has none now is 0 once. While the counts of an interval find no room, no further members
- * are taken, so that none is counted in the wrong interval. */
+ * Only the source's thread uses it. Intervals end shortly before multiples of their length by the wall clock. A
+ * set that had members in the interval before and has none now is 0 once. While the counts of an interval find
+ * no room, no further members are taken, so that none is counted in the wrong interval. */
 #ifndef WR_SOURCE_SETS_H
 #define WR_SOURCE_SETS_H
 

@@ -181,11 +181,13 @@ Test(levels, only_the_last_thousand_that_left_are_remembered)
     }
     cr_assert_eq(levels.share_count, 1000);
     cr_assert_eq(published(open_count), 0);
-    wr_levels_enter(&levels, "s2999");
+    struct wr_levels_sender *back = wr_levels_enter(&levels, "s2999");
     cr_assert_eq(published(open_count), 1);
-    wr_levels_enter(&levels, "s1000");
+    struct wr_levels_sender *forgotten = wr_levels_enter(&levels, "s1000");
     cr_assert(isnan(published(open_count)), "it was forgotten");
     cr_assert_eq(atomic_load(&open_count->stream->holders), 1);
+    wr_levels_leave(&levels, forgotten);
+    wr_levels_leave(&levels, back);
 }
 
 Test(levels, a_configuration_changes_how_a_gauge_merges)
