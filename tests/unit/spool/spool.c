@@ -429,6 +429,32 @@ Test(spool, adopted_summaries_without_room_are_marked)
     expect_nothing();
 }
 
+Test(spool, adopted_summaries_count_as_the_values_that_they_are_of)
+{
+    static const int64_t values[] = {400, 0, 3};
+    char text[] = "a summary";
+    uint32_t summed =
+        wr_series_get(&registry, wr_stream_get(&registry, "my_app", NULL, 0, &error), "n", 0, &error)->series;
+    segment->summaries = segment->other_kinds = true;
+    for (uint32_t i = 0; i < 3; i++) {
+        wr_segment_add_note(segment, text, strlen(text));
+        segment->samples[i] =
+            (weir_sample){.series = summed, .kind = WEIR_KIND_SUMMARY, .note = i + 1, .value.i64 = values[i]};
+    }
+    struct wr_range range = {.segment = segment, .count = 3, .id = {origin, ID_OF_FIRST}};
+    cr_assert_eq(wr_spool_put(spool, &terms, &range, NULL, &dropped, &error), WR_SPOOL_OK, "%s", error.text);
+    cr_assert_eq(start_again().values, 403);
+    struct wr_spool_want want = {.samples = 1, .bytes = BIG};
+    struct wr_spool_batch batch;
+    cr_assert_eq(wr_spool_fetch(spool, &want, &batch, &error), WR_SPOOL_OK, "%s", error.text);
+    cr_assert_eq(wr_range_values(&batch.range), 403, "a block is fetched as a whole");
+    wr_segment_drop(batch.range.segment);
+    wr_spool_settle(spool, 1, 400);
+    struct wr_spool_found found = start_again();
+    cr_assert_eq(found.samples, 2);
+    cr_assert_eq(found.values, 3);
+}
+
 Test(spool, adopted_samples_come_before_new_ones)
 {
     put(0, 10);
