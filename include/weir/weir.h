@@ -428,12 +428,12 @@ typedef struct weir_collector weir_collector;
  * of weir's with all signals blocked, from weir_start or the first value on: at once, then shortly before each
  * multiple of the interval by the wall clock, which is where the intervals of handlers end. Collectors are
  * called one after the other, so that a slow one delays the others; what it misses by that is left out. One
- * that takes longer than its interval is logged. One that has not returned after its interval, and a second, is
- * logged while it hangs, and the others are called at the same time from then on. None is called any more once
- * weir_shutdown has begun, which a collector cannot call itself (WEIR_ERR_BUSY): it waits for a call that is
- * just made, but for one that hangs and for more than half of its time, which is logged. A forked child has no
- * collectors. Returns NULL, with weir_last_error, for arguments that are not allowed and if out of memory or
- * threads. */
+ * that takes longer than its interval is logged. One that has not returned after its interval, but at least one
+ * second and at most ten, is logged while it hangs, and the others are called at the same time from then on.
+ * None is called any more once weir_shutdown has begun, which a collector cannot call itself (WEIR_ERR_BUSY):
+ * it waits for a call that is just made, but for one that hangs and for more than half of its time, which is
+ * logged. A forked child has no collectors. Returns NULL, with weir_last_error, for arguments that are not
+ * allowed and if out of memory or threads. */
 WEIR_API weir_collector *weir_add_collector(weir_stream *stream,
                                             void (*collect)(weir_stream *stream, void *context), void *context,
                                             int64_t interval_ms);

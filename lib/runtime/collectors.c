@@ -27,8 +27,8 @@ struct weir_collector {
     bool is_removed;  /* during the call; it is freed when that has ended */
 };
 
-/* A call hangs when it has taken longer than this and than its interval. */
-enum { PATIENCE_MS = 1000 };
+/* A call hangs when it has taken longer than its interval, within these bounds. */
+enum { PATIENCE_MS_LEAST = 1000, PATIENCE_MS_MOST = 10000 };
 
 static bool is_here(const struct weir_collector *collector)
 {
@@ -37,8 +37,12 @@ static bool is_here(const struct weir_collector *collector)
 
 static int64_t call_ends_ns(const struct weir_collector *collector)
 {
-    int64_t patience_ns = PATIENCE_MS * WR_NS_PER_MS;
-    return collector->begun_ns + (collector->interval_ns > patience_ns ? collector->interval_ns : patience_ns);
+    int64_t patience_ns = collector->interval_ns;
+    if (patience_ns < PATIENCE_MS_LEAST * WR_NS_PER_MS)
+        patience_ns = PATIENCE_MS_LEAST * WR_NS_PER_MS;
+    if (patience_ns > PATIENCE_MS_MOST * WR_NS_PER_MS)
+        patience_ns = PATIENCE_MS_MOST * WR_NS_PER_MS;
+    return collector->begun_ns + patience_ns;
 }
 
 /* ---- The list: the caller holds the lock ------------------------------------------------------ */
