@@ -58,9 +58,10 @@ def turns_printed(ended):
 
 @case
 def every_example_has_a_case_here():
-    names = {os.path.relpath(path, os.path.join(SOURCE, "examples")) for pattern in ("*.c", "*.cc", "library/*")
+    names = {os.path.relpath(path, os.path.join(SOURCE, "examples")) for pattern in ("*.c", "*.cc", "*.sh", "library/*")
              for path in glob.glob(os.path.join(SOURCE, "examples", pattern))}
-    assert names == {"first_metric.c", "scan.c", "prefork.c", "forking.c", "reload.c", "signals.c", "server.c", "batch.c", "count.c", "time.c", "level.c", "collect.c", "requests.c", "sessions.c", "scope.cc",
+    assert names == {"first_metric.c", "scan.c", "prefork.c", "forking.c", "reload.c", "signals.c", "server.c", "batch.c", "count.c", "time.c", "level.c", "collect.c", "requests.c", "sessions.c", "process.c",
+                     "scope.cc", "backup.sh",
                      "library/lru.c", "library/lru.h", "library/host.c"}, names
 
 
@@ -424,6 +425,41 @@ def collect_shows_a_queue_that_gets_shorter_and_memory(folder):
     lengths = values_of(out, "queue.length")
     assert lengths and lengths == sorted(lengths, reverse=True) and 0 <= lengths[-1] <= lengths[0] <= 300, lengths
     assert min(values_of(out, "heap.used")) > 0
+
+
+@case
+def process_shows_what_it_uses_itself(folder):
+    out = os.path.join(folder, "out")
+    config = disk_config(out)
+    config["sources"] = {"process": {"type": "process", "names": "prometheus", "interval": "10ms"}}
+    assert run(program("process"), 2, WEIR_CONFIG=config, stderr=None).returncode == 0
+    assert sum(values_of(out, "rounds")) == 2
+    # it is measured in the second after the last round, or when the source is stopped at the end
+    assert max(values_of(out, "resident_memory")) >= 2 * 8 * 2**20
+    assert len(set(values_of(out, "start_time"))) == 1 and sum(values_of(out, "cpu")) > 0
+    assert run(program("process"), 0).returncode == 0 and run(program("process"), 101).returncode == 2
+
+
+@case
+def backup_counts_success_and_failure_and_ends_as_tar_does(folder):
+    out, archive = os.path.join(folder, "out"), os.path.join(folder, "archive")
+    tree = os.path.join(folder, "tree")
+    os.mkdir(tree)
+
+    def backup(*arguments, **more):
+        path = os.path.dirname(WEIR) + os.pathsep + os.environ["PATH"]
+        return run("sh", os.path.join(SOURCE, "examples", "backup.sh"), *arguments, PATH=path, **more)
+
+    done = backup(tree, archive, WEIR_CONFIG=disk_config(out))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
+    assert values_of(out, "success") == [1] and values_of(out, "bytes") == [os.path.getsize(archive)]
+    assert len(values_of(out, "seconds")) == 1 and {(r["group"], r["labels"]["folder"]) for r in records_of(out)} == {("backup", tree)}
+    nowhere = os.path.join(folder, "nowhere")
+    done = backup(nowhere, archive, WEIR_CONFIG=disk_config(out))
+    assert done.returncode != 0 and nowhere in done.stderr and values_of(out, "failure") == [1], done
+    done = backup(tree, archive)
+    assert done.returncode == 0 and "WEIR_CONFIG" in done.stderr, done
+    assert backup(tree).returncode == 2
 
 
 # ---- scope ----------------------------------------------------------------------------------------
