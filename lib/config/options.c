@@ -265,6 +265,15 @@ static bool has_row_below(const struct members *m, const char *name)
     return false;
 }
 
+/* A table may have the rows of one before it, as with what handlers."*" sets. */
+static bool is_listed(const struct members *m, size_t before, const char *name)
+{
+    for (size_t i = 0; i < before; i++)
+        if (wr_options_find(&m->fills[i].table, name))
+            return true;
+    return false;
+}
+
 static void list_allowed(const struct members *m, struct wr_suggest *suggest, struct wr_buffer *allowed)
 {
     const weir_option *row;
@@ -274,6 +283,8 @@ static void list_allowed(const struct members *m, struct wr_suggest *suggest, st
     }
     for (size_t i = 0; i < m->count; i++) {
         for (size_t j = 0; (row = wr_options_row(&m->fills[i].table, j)); j++) {
+            if (is_listed(m, i, row->name))
+                continue;
             wr_suggest_try(suggest, row->name);
             wr_buffer_put_format(allowed, "%s%s", allowed->length ? ", " : "", row->name);
         }

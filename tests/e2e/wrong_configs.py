@@ -341,6 +341,8 @@ def what_follows_from_an_error_is_not_reported(folder):
     defaults = '{"handlers": {"*": {"retry_min": "1m", "queue": 1, "format": "jsn"}, "a": %s, "b": %s}, "groups": {"*": ["a", "b"]}}' % (
         ('{"type": "console", "retry_max": "2m"}',) * 2)
     assert_starts(errors_of_check(defaults, folder), ["c.json:1:49: handlers.*.queue: 1 has no unit", 'c.json:1:62: handlers.*.format: "jsn" is not a format'])
+    unknown = '{"handlers": {"*": {"quux": 1}, "a": {"type": "console"}, "b": {"type": "null"}}, "groups": {"*": ["a", "b"]}}'
+    assert_starts(errors_of_check(unknown, folder), ["c.json:1:21: handlers.*.quux: unknown option"])
     labels = '{"settings": {"instance": "${NO_SUCH_VARIABLE}", "labels": {"": "x"}}}'
     assert_starts(errors_of_check(labels, folder), ["c.json:1:27: settings.instance: ${NO_SUCH_VARIABLE}", "c.json:1:60: settings.labels: "])
     alone = '{"handlers": {"f": {"type": "file", "pat": "x", "append": 1}}, "groups": {"*": "http"}}'
