@@ -346,19 +346,21 @@ double wr_levels_merge(struct wr_levels *levels, struct wr_levels_sender *sender
 
 /* ---- Publishing ------------------------------------------------------------------------------ */
 
-struct weir_metric *wr_levels_next(const struct wr_levels *levels, double *level)
-{
-    const struct wr_levels_series *series = levels->unpublished;
-    if (!series)
-        return NULL;
-    *level = series->level;
-    return series->metric;
-}
-
 void wr_levels_published(struct wr_levels *levels)
 {
     struct wr_levels_series *series = levels->unpublished;
     levels->unpublished = series->next_unpublished;
     series->is_unpublished = false;
     free_unused_series(levels, series);
+}
+
+struct weir_metric *wr_levels_next(struct wr_levels *levels, double *level)
+{
+    /* What has waited for room may be a counter by now, to which a level would be an increment. */
+    while (levels->unpublished && !follow_rule(levels->unpublished))
+        wr_levels_published(levels);
+    if (!levels->unpublished)
+        return NULL;
+    *level = levels->unpublished->level;
+    return levels->unpublished->metric;
 }

@@ -44,8 +44,9 @@ double wr_levels_merge(struct wr_levels *levels, struct wr_levels_sender *sender
                        double level);
 
 /* Returns the next series whose level has changed by a sender that came or went, and sets *level; NULL: none.
+ * Those that do not merge any more are left out.
  * wr_levels_published: the series has it now. */
-struct weir_metric *wr_levels_next(const struct wr_levels *levels, double *level);
+struct weir_metric *wr_levels_next(struct wr_levels *levels, double *level);
 void wr_levels_published(struct wr_levels *levels);
 
 #endif

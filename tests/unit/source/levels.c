@@ -208,6 +208,21 @@ Test(levels, a_configuration_changes_how_a_gauge_merges)
     cr_assert_eq(published(open_count), 9);
 }
 
+Test(levels, what_waits_to_be_published_is_left_out_when_it_merges_no_more)
+{
+    merge(a, open_count, 3), merge(a, peak, 4);
+    wr_levels_leave(&levels, a);
+    items[0].meaning = (struct wr_meaning){.instrument = WEIR_COUNTER};
+    use_rules();
+    double level;
+    cr_assert_eq(wr_levels_next(&levels, &level), peak);
+    cr_assert_eq(level, 4);
+    wr_levels_published(&levels);
+    cr_assert_null(wr_levels_next(&levels, &level));
+    a = wr_levels_enter(&levels, "a");
+    cr_assert_eq(published(peak), 4);
+}
+
 Test(levels, what_is_sent_while_a_gauge_does_not_merge_counts_when_it_does_again)
 {
     merge(a, open_count, 5), merge(b, open_count, 7);
