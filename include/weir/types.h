@@ -19,7 +19,7 @@ enum weir_log_level {
     WEIR_LOG_DEBUG = 4,   /* for finding bugs */
 };
 
-/* weir_sample.kind, weir_typed_value.kind and weir_sample_spec.kind: how a value is stored. */
+/* weir_sample.kind, weir_number.kind and weir_sample_spec.kind: how a value is stored. */
 enum {
     WEIR_KIND_DOUBLE = 0,  /* a double */
     WEIR_KIND_INT = 1,     /* an int64_t */
@@ -34,19 +34,48 @@ enum weir_instrument {
     WEIR_HISTOGRAM, /* measurements whose distribution matters: finite */
 };
 
+/* A double or an integer. This struct never changes. */
+typedef struct weir_number {
+    int kind; /* WEIR_KIND_DOUBLE or WEIR_KIND_INT */
+    union {
+        double f64;  /* of WEIR_KIND_DOUBLE; any double, including NaN and infinities */
+        int64_t i64; /* of WEIR_KIND_INT */
+    } is;            /* the value */
+} weir_number;
+
 /* One value of an event of doubles and integers. This struct never changes. */
 typedef struct weir_typed_value {
-    const char *name; /* in a stream: as for weir_add_value of <weir/weir.h> */
-    int kind;         /* WEIR_KIND_DOUBLE or WEIR_KIND_INT */
-    double f64;       /* the value of WEIR_KIND_DOUBLE; any double, including NaN and infinities */
-    int64_t i64;      /* the value of WEIR_KIND_INT */
+    const char *name;   /* in a stream: as for weir_add_value of <weir/weir.h> */
+    weir_number number; /* the value */
 } weir_typed_value;
 
-/* The kind and value of a weir_typed_value or weir_sample_spec that is a double. */
-#define WEIR_DOUBLE(value) WEIR_KIND_DOUBLE, (value), 0
+#ifndef __cplusplus
 
-/* The kind and value of a weir_typed_value or weir_sample_spec that is an integer. */
-#define WEIR_INT(value) WEIR_KIND_INT, 0, (value)
+/* A double as a weir_number. */
+#define WEIR_DOUBLE(value) ((weir_number){WEIR_KIND_DOUBLE, {.f64 = (value)}})
+
+/* An integer as a weir_number. */
+#define WEIR_INT(value) ((weir_number){WEIR_KIND_INT, {.i64 = (value)}})
+
+#else
+
+static inline weir_number WEIR_DOUBLE(double value)
+{
+    weir_number number;
+    number.kind = WEIR_KIND_DOUBLE;
+    number.is.f64 = value;
+    return number;
+}
+
+static inline weir_number WEIR_INT(int64_t value)
+{
+    weir_number number;
+    number.kind = WEIR_KIND_INT;
+    number.is.i64 = value;
+    return number;
+}
+
+#endif
 
 /* WEIR_HAS(pointer, field): whether a struct that begins with its size is long enough to hold the field. The
  * two sides of the contract may be compiled with different versions of these headers: check this before you

@@ -73,7 +73,7 @@ typedef struct weir_value {
 } weir_value;
 
 /* One sample with all its attributes; see weir_add. Set size to sizeof(weir_sample_spec) and unused fields to
- * 0. In C, `.name = "epoch", WEIR_INT(3)` sets the kind with the value. */
+ * 0, so that the value is a double unless its kind says otherwise. */
 typedef struct weir_sample_spec {
     size_t size;              /* sizeof(weir_sample_spec) */
     const char *name;         /* as for weir_add_value */

@@ -103,14 +103,14 @@ weir_stream *weir_get_stream_labeled(const char *group, const weir_label *labels
 }
 
 /* Not inlined, so that the fast path need not save registers. */
-WR_NEVER_INLINE static int add_new(weir_stream *stream, const char *name, struct wr_value value)
+WR_NEVER_INLINE static int add_new(weir_stream *stream, const char *name, weir_number value)
 {
     return wr_intake_add(wr_intake_learn(stream, name), value);
 }
 
 int weir_add_value(weir_stream *stream, const char *name, double value)
 {
-    const struct wr_value wrapped = {WEIR_KIND_DOUBLE, {.f64 = value}};
+    const weir_number wrapped = {WEIR_KIND_DOUBLE, {.f64 = value}};
     if (WR_UNLIKELY(!stream || !name))
         return refuse_argument("weir_add_value: the stream or the name is NULL");
     struct weir_metric *metric = wr_fast_add_find(stream, name);
@@ -119,7 +119,7 @@ int weir_add_value(weir_stream *stream, const char *name, double value)
 
 int weir_add_int(weir_stream *stream, const char *name, int64_t value)
 {
-    const struct wr_value wrapped = {WEIR_KIND_INT, {.i64 = value}};
+    const weir_number wrapped = {WEIR_KIND_INT, {.i64 = value}};
     if (WR_UNLIKELY(!stream || !name))
         return refuse_argument("weir_add_int: the stream or the name is NULL");
     struct weir_metric *metric = wr_fast_add_find(stream, name);
@@ -207,32 +207,32 @@ int weir_metric_add(weir_metric *metric, double value)
 {
     if (WR_UNLIKELY(!metric))
         return refuse_argument("weir_metric_add: the metric is NULL");
-    return wr_intake_add(metric, (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = value}});
+    return wr_intake_add(metric, WEIR_DOUBLE(value));
 }
 
 int weir_metric_add_int(weir_metric *metric, int64_t value)
 {
     if (WR_UNLIKELY(!metric))
         return refuse_argument("weir_metric_add_int: the metric is NULL");
-    return wr_intake_add(metric, (struct wr_value){WEIR_KIND_INT, {.i64 = value}});
+    return wr_intake_add(metric, WEIR_INT(value));
 }
 
 int weir_metric_try_add(weir_metric *metric, double value)
 {
     if (WR_UNLIKELY(!metric))
         return wr_try_add_refuse(WEIR_REFUSED_ARGUMENT);
-    return wr_try_add(metric, (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = value}});
+    return wr_try_add(metric, WEIR_DOUBLE(value));
 }
 
 int weir_metric_try_add_int(weir_metric *metric, int64_t value)
 {
     if (WR_UNLIKELY(!metric))
         return wr_try_add_refuse(WEIR_REFUSED_ARGUMENT);
-    return wr_try_add(metric, (struct wr_value){WEIR_KIND_INT, {.i64 = value}});
+    return wr_try_add(metric, WEIR_INT(value));
 }
 
 /* The same for a thread that is not on the fast path, and within an interrupted call that looks for labels. */
-WR_NEVER_INLINE static int add_labeled(weir_stream *stream, const char *name, struct wr_value value,
+WR_NEVER_INLINE static int add_labeled(weir_stream *stream, const char *name, weir_number value,
                                        const weir_label *labels, size_t count)
 {
     struct wr_reading reading = wr_intake_begin_reading();
@@ -246,7 +246,7 @@ int weir_add_value_labeled(weir_stream *stream, const char *name, double value, 
 {
     if (WR_UNLIKELY(!stream || !name || (count && !labels)))
         return refuse_argument("weir_add_value_labeled: the stream, the name or the labels are NULL");
-    const struct wr_value wrapped = {WEIR_KIND_DOUBLE, {.f64 = value}};
+    const weir_number wrapped = {WEIR_KIND_DOUBLE, {.f64 = value}};
     struct wr_producer *producer = wr_producer_mine;
     if (WR_UNLIKELY(!wr_producer_is_ready(producer) || !wr_producer_begin_reading(producer, false)))
         return add_labeled(stream, name, wrapped, labels, count);
@@ -273,7 +273,7 @@ int weir_emit_typed(weir_stream *stream, const weir_typed_value *values, size_t 
     if (WR_UNLIKELY(!stream || (count && !values)))
         return refuse_argument("weir_emit_typed: the stream or the values are NULL");
     for (size_t i = 0; i < count; i++)
-        if (!is_kind(values[i].kind))
+        if (!is_kind(values[i].number.kind))
             return refuse_argument("weir_emit_typed: a kind is not WEIR_KIND_DOUBLE or WEIR_KIND_INT");
     return count ? wr_event_add(stream, &(struct wr_event){.typed = values, .count = count}) : 0;
 }
@@ -385,7 +385,7 @@ WR_NEVER_INLINE static int count_new(weir_stream *stream, const char *name, doub
     if (runtime && is_undeclared_counter(&runtime->registry, metric) &&
         weir_declare(stream, metric->name, &counter) == WEIR_ERR_ARGUMENT)
         metric = runtime->registry.conflict_metric;
-    return wr_intake_add(metric, (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = increment}});
+    return wr_intake_add(metric, WEIR_DOUBLE(increment));
 }
 
 int weir_count(weir_stream *stream, const char *name, double increment)
@@ -395,7 +395,7 @@ int weir_count(weir_stream *stream, const char *name, double increment)
     struct weir_metric *metric = wr_fast_add_find(stream, name);
     if (WR_UNLIKELY(!metric || atomic_load_explicit(&metric->instrument, memory_order_relaxed) != WEIR_COUNTER))
         return count_new(stream, name, increment);
-    return wr_intake_add(metric, (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = increment}});
+    return wr_intake_add(metric, WEIR_DOUBLE(increment));
 }
 
 /* ---- Configuration --------------------------------------------------------------------------- */

@@ -105,25 +105,25 @@ static bool read_digits(const char *at, const char *end, bool is_negative, int64
     return true;
 }
 
-bool wr_numeral_read(const char *at, const char *end, unsigned flags, weir_typed_value *value)
+bool wr_numeral_read(const char *at, const char *end, unsigned flags, weir_number *number)
 {
     const char *digits_end, *start = at;
     bool is_negative = at < end && *at == '-';
     at += is_negative || (at < end && *at == '+' && flags & WR_NUMERAL_PLUS);
-    value->kind = WEIR_KIND_DOUBLE;
-    value->i64 = 0;
-    value->f64 = 0;
+    number->kind = WEIR_KIND_DOUBLE;
+    number->is.i64 = 0;
+    number->is.f64 = 0;
     if (!is_decimal(at, end, &digits_end))
-        return flags & WR_NUMERAL_SPECIAL && read_special(at, end, at > start, is_negative, &value->f64);
-    if (read_digits(at, end, is_negative, &value->i64) && (value->i64 || !is_negative)) {
-        value->kind = WEIR_KIND_INT;
+        return flags & WR_NUMERAL_SPECIAL && read_special(at, end, at > start, is_negative, &number->is.f64);
+    if (read_digits(at, end, is_negative, &number->is.i64) && (number->is.i64 || !is_negative)) {
+        number->kind = WEIR_KIND_INT;
         return true;
     }
-    value->i64 = 0;
-    if (digits_end != end || !divide(at, end, &value->f64))
-        return convert(*start == '+' ? at : start, &value->f64);
+    number->is.i64 = 0;
+    if (digits_end != end || !divide(at, end, &number->is.f64))
+        return convert(*start == '+' ? at : start, &number->is.f64);
     if (is_negative)
-        value->f64 = -value->f64;
+        number->is.f64 = -number->is.f64;
     return true;
 }
 

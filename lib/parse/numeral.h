@@ -13,9 +13,9 @@ enum {
     WR_NUMERAL_SPECIAL = 2, /* and nan, inf and infinity in any case, the latter two with a sign */
 };
 
-/* Sets kind and value. Without a fraction and an exponent it is an integer, if it fits one and is not -0;
+/* Without a fraction and an exponent it is an integer, if it fits one and is not -0;
  * everything else is the nearest double. Returns false if it is no decimal number, or out of range. */
-bool wr_numeral_read(const char *at, const char *end, unsigned flags, weir_typed_value *value);
+bool wr_numeral_read(const char *at, const char *end, unsigned flags, weir_number *number);
 
 /* A decimal integer. Returns false if it is none, or out of range. */
 bool wr_numeral_read_int(const char *at, const char *end, int64_t *value);

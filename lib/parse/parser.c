@@ -154,8 +154,7 @@ void wr_parse_start(struct wr_parser *parser)
     parser->text_used = 0;
 }
 
-bool wr_parse_add_value(struct wr_parser *parser, const char *at, const char *name,
-                        const weir_typed_value *value)
+bool wr_parse_add_value(struct wr_parser *parser, const char *at, const char *name, const weir_number *value)
 {
     struct wr_parse_record *record = &parser->record;
     if (record->count == parser->options.value_count)
@@ -163,13 +162,12 @@ bool wr_parse_add_value(struct wr_parser *parser, const char *at, const char *na
     if (!WR_ARRAY_HAS_ROOM(&parser->values, &parser->value_room, (uint32_t)record->count + 1))
         return wr_parse_refuse(parser, NULL, "out of memory");
     record->values = parser->values;
-    parser->values[record->count] = *value;
-    parser->values[record->count++].name = name;
+    parser->values[record->count++] = (weir_typed_value){name, *value};
     return true;
 }
 
 bool wr_parse_add_member(struct wr_parser *parser, const char *at, const char *name, const char *what,
-                         const weir_typed_value *value)
+                         const weir_number *value)
 {
     struct wr_error error;
     if (wr_name_check(name, what, &error))
@@ -225,8 +223,7 @@ static const char *find_split(const struct wr_parser *parser, const char *text, 
     }
 }
 
-bool wr_parse_add_path(struct wr_parser *parser, const char *text, const char *end,
-                       const weir_typed_value *value)
+bool wr_parse_add_path(struct wr_parser *parser, const char *text, const char *end, const weir_number *value)
 {
     const char *dot = find_split(parser, text, end);
     if (dot && !wr_parse_set_group(parser, text, wr_parse_keep(parser, text, dot)))

@@ -139,7 +139,7 @@ static enum column find_column(const char *at, const char *end)
 
 static bool has_number(const struct fields *fields)
 {
-    weir_typed_value number;
+    weir_number number;
     for (unsigned i = 0; i < fields->count; i++)
         if (wr_numeral_read(fields->at[i], fields->end[i], WR_NUMERAL_PLUS | WR_NUMERAL_SPECIAL, &number))
             return true;
@@ -260,7 +260,7 @@ static bool read_other(struct wr_parser *parser, const char *name, const char *a
 {
     const struct state *state = parser->state;
     char shown[WR_PARSE_SHOWN_ROOM];
-    weir_typed_value number;
+    weir_number number;
     if (!state->columns.is_wide)
         return wr_parse_add_label(parser, at, name, keep(parser, at, end));
     if (wr_numeral_read(at, end, WR_NUMERAL_PLUS | WR_NUMERAL_SPECIAL, &number))
@@ -289,7 +289,7 @@ static bool read_column(struct wr_parser *parser, unsigned i, enum column column
 static bool read_value(struct wr_parser *parser, const struct fields *fields, unsigned name, unsigned value)
 {
     char shown[WR_PARSE_SHOWN_ROOM];
-    weir_typed_value number;
+    weir_number number;
     const char *at = fields->at[name], *text = keep(parser, at, fields->end[name]);
     if (!wr_parse_check_name(parser, at, text, "name"))
         return false;

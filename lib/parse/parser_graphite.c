@@ -89,7 +89,7 @@ static bool read_time(struct wr_parser *parser, const char *at, const char *end)
 static bool read_line(struct wr_parser *parser)
 {
     char shown[WR_PARSE_SHOWN_ROOM];
-    weir_typed_value value;
+    weir_number value;
     const char *start = parser->at, *end = parser->line_end;
     const char *path_end = wr_parse_word_end(start, end), *number = wr_parse_skip_blanks(path_end, end);
     const char *number_end = wr_parse_word_end(number, end), *time = wr_parse_skip_blanks(number_end, end);

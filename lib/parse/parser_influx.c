@@ -148,27 +148,27 @@ static bool is_word(const char *at, const char *end, const char *const words[5])
     return false;
 }
 
-static bool read_bool(const char *at, const char *end, weir_typed_value *value)
+static bool read_bool(const char *at, const char *end, weir_number *value)
 {
     static const char *const yes[] = {"t", "T", "true", "True", "TRUE"}, *const no[] = {"f", "F", "false",
                                                                                         "False", "FALSE"};
     bool is_true = is_word(at, end, yes);
-    *value = (weir_typed_value){.kind = WEIR_KIND_INT, .i64 = is_true};
+    *value = WEIR_INT(is_true);
     return is_true || is_word(at, end, no);
 }
 
 /* 1.5, 42i, 42u, t. Without i or u it is a double; unsigned ones beyond an int64_t are the nearest double. */
-static bool read_value(const char *at, const char *end, weir_typed_value *value)
+static bool read_value(const char *at, const char *end, weir_number *value)
 {
     bool is_integer = end - at > 1 && (end[-1] == 'i' || end[-1] == 'u');
     if (is_integer)
         return strspn(at, "-0123456789") == (size_t)(end - at) - 1 && !(end[-1] == 'u' && *at == '-') &&
                wr_numeral_read(at, end - 1, 0, value) &&
-               (value->kind == WEIR_KIND_INT || end[-1] == 'u' || value->f64 == 0);
+               (value->kind == WEIR_KIND_INT || end[-1] == 'u' || value->is.f64 == 0);
     if (!wr_numeral_read(at, end, WR_NUMERAL_PLUS, value))
         return read_bool(at, end, value);
     if (value->kind == WEIR_KIND_INT)
-        *value = (weir_typed_value){.kind = WEIR_KIND_DOUBLE, .f64 = (double)value->i64};
+        *value = WEIR_DOUBLE((double)value->is.i64);
     return true;
 }
 
@@ -176,7 +176,7 @@ static bool read_value(const char *at, const char *end, weir_typed_value *value)
 static bool read_field(struct wr_parser *parser)
 {
     char shown[WR_PARSE_SHOWN_ROOM];
-    weir_typed_value value;
+    weir_number value;
     const char *start = parser->at, *equals = find_end(start, parser->line_end, ", =");
     if (equals == parser->line_end || *equals != '=' || equals == start)
         return wr_parse_refuse(parser, start, "%s is not a field (like name=12.5)",

@@ -51,7 +51,7 @@ static bool refuse(struct wr_parser *parser, const struct wr_json_value *value, 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
 /* A number in a text, as programs write that have taken it out of a log. */
-static bool read_text(const char *text, weir_typed_value *value)
+static bool read_text(const char *text, weir_number *value)
 {
     const char *end = text + strlen(text), *start = wr_parse_skip_blanks(text, end);
     while (end > start && wr_parse_is_blank(end[-1]))
@@ -59,13 +59,13 @@ static bool read_text(const char *text, weir_typed_value *value)
     return wr_numeral_read(start, end, WR_NUMERAL_PLUS | WR_NUMERAL_SPECIAL, value);
 }
 
-static bool read_value(const struct wr_json_value *from, weir_typed_value *value)
+static bool read_value(const struct wr_json_value *from, weir_number *value)
 {
     switch (from->type) {
     case WR_NODE_NUMBER:
         return wr_numeral_read(from->text, from->text + strlen(from->text), WR_NUMERAL_SPECIAL, value);
     case WR_NODE_STRING: return read_text(from->text, value);
-    case WR_NODE_BOOL: *value = (weir_typed_value){.kind = WEIR_KIND_INT, .i64 = from->truth}; return true;
+    case WR_NODE_BOOL: *value = WEIR_INT(from->truth); return true;
     default: return false;
     }
 }
@@ -79,7 +79,7 @@ static bool add_member(struct wr_parser *parser, const struct wr_json_value *mem
 {
     char shown[WR_PARSE_SHOWN_ROOM], name[WR_PARSE_SHOWN_ROOM];
     const char *place = find_place(parser, member);
-    weir_typed_value value;
+    weir_number value;
     if (read_value(member, &value))
         return wr_parse_add_member(parser, find_key_place(parser, member), member->key, "name", &value);
     wr_parse_leave_out(parser, place, "%s: %s is not a value (" ALLOWED ")",
@@ -248,7 +248,7 @@ static bool read_attribute(struct wr_parser *parser, const struct wr_json_value 
 static bool read_record(struct wr_parser *parser, const struct wr_json *json)
 {
     struct parts parts = {.json = json};
-    weir_typed_value value;
+    weir_number value;
     for (size_t i = 1; i < json->count; i++)
         if (json->values[i].parent == 0 && !read_attribute(parser, &json->values[i], &parts))
             return false;

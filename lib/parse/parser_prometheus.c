@@ -237,10 +237,10 @@ static bool set_bucket(struct wr_parser *parser, const char *at)
 {
     struct state *state = parser->state;
     struct wr_parse_record *record = &parser->record;
-    weir_typed_value bound = {0};
+    weir_number bound = {0};
     const char *le = wr_parse_find_label(parser, "le");
     bool is_number = le && wr_numeral_read(le, le + strlen(le), WR_NUMERAL_PLUS | WR_NUMERAL_SPECIAL, &bound);
-    double upper = bound.kind == WEIR_KIND_INT ? (double)bound.i64 : bound.f64;
+    double upper = bound.kind == WEIR_KIND_INT ? (double)bound.is.i64 : bound.is.f64;
     if (!is_number || isnan(upper))
         return wr_parse_refuse(parser, at, "a bucket of a histogram needs a number as its label \"le\"");
     bool is_first = !state->in_buckets || upper <= state->upper;
@@ -280,7 +280,7 @@ static bool set_part(struct wr_parser *parser, char *name, const char *at, bool 
 static bool read_sample(struct wr_parser *parser)
 {
     char shown[WR_PARSE_SHOWN_ROOM];
-    weir_typed_value value;
+    weir_number value;
     bool is_used;
     const char *end = parser->line_end, *start = parser->at, *name_end = skip_word(start, end);
     if (!is_name(start, name_end))

@@ -40,9 +40,9 @@ static struct span trim(const char *at, const char *end)
 static bool read_rate(struct wr_parser *parser, const char *at, const char *end, double *rate)
 {
     char shown[WR_PARSE_SHOWN_ROOM];
-    weir_typed_value value;
+    weir_number value;
     if (wr_numeral_read(at, end, 0, &value)) {
-        *rate = value.kind == WEIR_KIND_INT ? (double)value.i64 : value.f64;
+        *rate = value.kind == WEIR_KIND_INT ? (double)value.is.i64 : value.is.f64;
         if (*rate > 0 && *rate <= 1)
             return true;
     }
@@ -106,14 +106,14 @@ static bool is_type(const struct parts *parts, const char *type)
     return strlen(type) == length && memcmp(parts->type.at, type, length) == 0;
 }
 
-static void scale(weir_typed_value *value, double rate)
+static void scale(weir_number *value, double rate)
 {
-    double size = value->kind == WEIR_KIND_INT ? (double)value->i64 : value->f64;
+    double size = value->kind == WEIR_KIND_INT ? (double)value->is.i64 : value->is.f64;
     if (rate != 1) /* a rate of 0.1 counts each as exactly ten */
-        *value = (weir_typed_value){.kind = WEIR_KIND_DOUBLE, .f64 = size / rate};
+        *value = WEIR_DOUBLE(size / rate);
 }
 
-static bool read_number(struct wr_parser *parser, const char *at, const char *end, weir_typed_value *value)
+static bool read_number(struct wr_parser *parser, const char *at, const char *end, weir_number *value)
 {
     char shown[WR_PARSE_SHOWN_ROOM];
     return wr_numeral_read(at, end, WR_NUMERAL_PLUS, value) ||
@@ -121,17 +121,17 @@ static bool read_number(struct wr_parser *parser, const char *at, const char *en
 }
 
 static bool read_counter(struct wr_parser *parser, const char *at, const char *end, const struct parts *parts,
-                         weir_typed_value *value)
+                         weir_number *value)
 {
     parser->record.instrument = WEIR_COUNTER;
     if (!read_number(parser, at, end, value))
         return false;
     scale(value, parts->rate);
-    return value->kind == WEIR_KIND_INT || isfinite(value->f64) ||
+    return value->kind == WEIR_KIND_INT || isfinite(value->is.f64) ||
            wr_parse_refuse(parser, at, "out of range with its sample rate");
 }
 
-static bool read_gauge(struct wr_parser *parser, const char *at, const char *end, weir_typed_value *value)
+static bool read_gauge(struct wr_parser *parser, const char *at, const char *end, weir_number *value)
 {
     parser->record.instrument = WEIR_GAUGE;
     parser->record.is_change = at < end && (*at == '+' || *at == '-');
@@ -139,7 +139,7 @@ static bool read_gauge(struct wr_parser *parser, const char *at, const char *end
 }
 
 static bool read_measurement(struct wr_parser *parser, const char *at, const char *end,
-                             const struct parts *parts, weir_typed_value *value)
+                             const struct parts *parts, weir_number *value)
 {
     parser->record.instrument = WEIR_HISTOGRAM;
     parser->record.unit = is_type(parts, "ms") ? "ms" : NULL;
@@ -147,15 +147,15 @@ static bool read_measurement(struct wr_parser *parser, const char *at, const cha
     return read_number(parser, at, end, value);
 }
 
-static bool read_member(struct wr_parser *parser, const char *at, const char *end, weir_typed_value *value)
+static bool read_member(struct wr_parser *parser, const char *at, const char *end, weir_number *value)
 {
     parser->record.member = wr_parse_keep(parser, at, end);
-    *value = (weir_typed_value){.kind = WEIR_KIND_INT, .i64 = 1};
+    *value = WEIR_INT(1);
     return true;
 }
 
 static bool read_value(struct wr_parser *parser, const char *at, const char *end, const struct parts *parts,
-                       weir_typed_value *value)
+                       weir_number *value)
 {
     char shown[WR_PARSE_SHOWN_ROOM];
     if (is_type(parts, "c"))
@@ -202,7 +202,7 @@ static bool read_record(struct wr_parser *parser)
     const char *start = parser->at == parser->line ? colon + 1 : parser->at;
     const char *bar = start < end ? find(start, end, '|') : end;
     struct parts parts = {.rate = 1};
-    weir_typed_value number;
+    weir_number number;
     if (bar == end || name.at == name.end || is_event(parser))
         return refuse_line(parser);
     const char *at = bar + 1 + strcspn(bar + 1, "|:"); /* the line ends in a NUL and has no other */

@@ -22,7 +22,7 @@ enum { TRIES = 1024, COST_OF_REST = 16 };
 /* ---- Words ----------------------------------------------------------------------------------- */
 
 /* Splits [word, end) at its last '='. Returns false with the text of a fault. */
-static bool split_word(const char *word, const char *end, const char **equals, weir_typed_value *value,
+static bool split_word(const char *word, const char *end, const char **equals, weir_number *value,
                        char text[WR_PARSE_FAULT_ROOM])
 {
     char shown[WR_PARSE_SHOWN_ROOM], number[WR_PARSE_SHOWN_ROOM];
@@ -43,7 +43,7 @@ static bool add_word(struct wr_parser *parser, const char *word, const char *end
 {
     char text[WR_PARSE_FAULT_ROOM];
     const char *equals;
-    weir_typed_value value;
+    weir_number value;
     if (!split_word(word, end, &equals, &value, text))
         return wr_parse_refuse(parser, word, "%s", text);
     const char *name = wr_parse_keep_name(parser, word, equals, "name");
@@ -65,7 +65,7 @@ static bool read_words(struct wr_parser *parser)
 bool wr_parser_read_word(const char *word, char *name, weir_typed_value *value, char text[WR_PARSE_FAULT_ROOM])
 {
     const char *equals;
-    if (!split_word(word, word + strlen(word), &equals, value, text))
+    if (!split_word(word, word + strlen(word), &equals, &value->number, text))
         return false;
     memmove(name, word, (size_t)(equals - word));
     name[equals - word] = '\0';
@@ -212,7 +212,7 @@ static bool read_value(const char *equals, const char *end, struct parts *parts)
 {
     const char *number = equals + 1;
     const char *limit = end - number < LONGEST_NUMBER ? end : number + LONGEST_NUMBER;
-    weir_typed_value ignored;
+    weir_number ignored;
     parts->name_end = equals;
     parts->number_end = wr_parse_word_end(number, limit);
     parts->labels = parts->note = NULL;
@@ -274,7 +274,7 @@ static bool keep_labels(struct wr_parser *parser, const char *at)
 static bool keep_parts(struct wr_parser *parser, const struct parts *parts)
 {
     struct wr_parse_record *record = &parser->record;
-    weir_typed_value value;
+    weir_number value;
     const char *group = unescape(parser, parts->group, parts->group_end);
     const char *name = group ? unescape(parser, parts->name, parts->name_end) : NULL;
     if (!name)

@@ -113,8 +113,7 @@ bool wr_parse_set_group(struct wr_parser *parser, const char *at, const char *gr
 void wr_parse_start(struct wr_parser *parser);
 
 /* Adds a value with a kept name. Return false after wr_parse_refuse. */
-bool wr_parse_add_value(struct wr_parser *parser, const char *at, const char *name,
-                        const weir_typed_value *value);
+bool wr_parse_add_value(struct wr_parser *parser, const char *at, const char *name, const weir_number *value);
 bool wr_parse_add_label(struct wr_parser *parser, const char *at, const char *key, const char *value);
 
 /* The value of a label of the record; NULL: it has none of this key. */
@@ -126,12 +125,11 @@ bool wr_parse_replace_label(struct wr_parser *parser, const char *key, const cha
 /* Adds one of several values, with a kept name that was read at `at`; `what` describes it. One whose name is
  * not allowed is left out. Returns false after wr_parse_refuse. */
 bool wr_parse_add_member(struct wr_parser *parser, const char *at, const char *name, const char *what,
-                         const weir_typed_value *value);
+                         const weir_number *value);
 
 /* Splits a path [text, end) into group and name by the options, and adds the value. Returns false after
  * wr_parse_refuse. */
-bool wr_parse_add_path(struct wr_parser *parser, const char *text, const char *end,
-                       const weir_typed_value *value);
+bool wr_parse_add_path(struct wr_parser *parser, const char *text, const char *end, const weir_number *value);
 
 static inline bool wr_parse_is_blank(char c)
 {

@@ -79,7 +79,7 @@ static inline bool wr_fast_add_is_possible(const struct wr_producer *producer, c
 /* Writes the sample and publishes it, and ends the call. flags: a constant, WR_RING_TICKS or WR_RING_WALL;
  * time: according to that; 0: none. */
 WR_ALWAYS_INLINE void wr_fast_add_write(struct wr_producer *producer, const struct weir_metric *metric,
-                                        struct wr_value value, uint64_t position, uint16_t flags, uint64_t time)
+                                        weir_number value, uint64_t position, uint16_t flags, uint64_t time)
 {
     wr_sample_word *words = (wr_sample_word *)wr_ring_slot(&producer->ring, position);
     words[0] = metric->head | (uint64_t)value.kind << 32 | (uint64_t)flags << 48;
@@ -95,7 +95,7 @@ WR_ALWAYS_INLINE void wr_fast_add_write(struct wr_producer *producer, const stru
 /* Begins a call that adds one value of a series without an instrument to a group whose values get a time, and
  * adds it. Returns false if it may not: the call has begun, and nothing has happened. */
 WR_ALWAYS_INLINE bool wr_fast_add_open(struct wr_producer *producer, struct weir_metric *metric,
-                                       struct wr_value value)
+                                       weir_number value)
 {
     wr_fast_add_begin(producer);
     uint64_t position = wr_ring_position(&producer->ring);

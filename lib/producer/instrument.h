@@ -11,23 +11,14 @@
 
 #include "registry/registry.h"
 
-/* A value of either kind, as it is stored in a sample. */
-struct wr_value {
-    uint16_t kind; /* enum weir_kind */
-    union {
-        double f64;
-        int64_t i64;
-    } is;
-};
-
-static inline double wr_value_double(struct wr_value value)
+static inline double wr_value_double(weir_number value)
 {
     return value.kind == WEIR_KIND_INT ? (double)value.is.i64 : value.is.f64;
 }
 
 /* Whether the instrument takes the value: a counter finite increments of at least 0, a histogram finite values,
  * a gauge any. */
-static inline bool wr_instrument_accepts(uint8_t instrument, struct wr_value value)
+static inline bool wr_instrument_accepts(uint8_t instrument, weir_number value)
 {
     double number = wr_value_double(value);
     switch (instrument) {

@@ -16,9 +16,9 @@ struct block {
     uint8_t fates[WR_INTAKE_LARGEST];
 };
 
-static struct wr_value value_of(const weir_block_sample *sample)
+static weir_number value_of(const weir_block_sample *sample)
 {
-    return (struct wr_value){sample->kind, {.i64 = sample->value.i64}};
+    return (weir_number){sample->kind, {.i64 = sample->value.i64}};
 }
 
 /* Whether the series takes the value. *any: it takes every value. */

@@ -14,10 +14,7 @@ static struct wr_event_value get_value(const struct wr_event *event, size_t i)
         return event->values[i];
     const weir_typed_value *typed = &event->typed[i];
     struct weir_metric *metric = event->metrics ? event->metrics[i] : NULL;
-    struct wr_event_value value = {typed->name, {WEIR_KIND_DOUBLE, {.f64 = typed->f64}}, metric};
-    if (typed->kind == WEIR_KIND_INT)
-        value.value = (struct wr_value){WEIR_KIND_INT, {.i64 = typed->i64}};
-    return value;
+    return (struct wr_event_value){typed->name, typed->number, metric};
 }
 
 static struct weir_metric *look_up(struct weir_stream *stream, const struct wr_event *event, size_t i)
@@ -36,7 +33,7 @@ struct named_event {
 };
 
 /* Why a value cannot be added to the level of its series, or NULL. */
-static const char *check_change(const struct weir_metric *metric, uint8_t instrument, struct wr_value value)
+static const char *check_change(const struct weir_metric *metric, uint8_t instrument, weir_number value)
 {
     if (instrument != WEIR_GAUGE)
         return "a change of a level, but the name is declared as something else than a gauge";
@@ -49,7 +46,7 @@ static const char *check_change(const struct weir_metric *metric, uint8_t instru
 static int check_values(struct weir_stream *stream, struct named_event *event)
 {
     for (size_t i = event->is->count; i-- > 0;) {
-        struct wr_value value = get_value(event->is, i).value;
+        weir_number value = get_value(event->is, i).value;
         event->first = look_up(stream, event->is, i);
         uint8_t instrument = atomic_load_explicit(&event->first->instrument, memory_order_acquire);
         if (instrument == WR_INSTRUMENT_REFUSES)
@@ -67,8 +64,9 @@ static int check_values(struct weir_stream *stream, struct named_event *event)
 static void change_level(const struct wr_event *event, size_t i)
 {
     double change = wr_value_double(get_value(event, i).value);
-    event->changes[i].kind = WEIR_KIND_DOUBLE;
-    wr_instrument_change_level(wr_instrument_level(event->metrics[i]), change, &event->changes[i].f64);
+    event->changes[i].number.kind = WEIR_KIND_DOUBLE;
+    wr_instrument_change_level(wr_instrument_level(event->metrics[i]), change,
+                               &event->changes[i].number.is.f64);
 }
 
 /* Records the levels of gauges. Only when the event can no longer be refused. */
@@ -94,10 +92,10 @@ static void write_event(struct wr_intake_call *call, struct weir_stream *stream,
     int64_t time_ns = event->is->time_ns ? *event->is->time_ns : wr_intake_time(call);
     for (size_t i = 0; i < count; i++) {
         const struct weir_metric *metric = i ? look_up(stream, event->is, i) : event->first;
-        struct wr_value value = get_value(event->is, i).value;
+        weir_number value = get_value(event->is, i).value;
         *wr_ring_slot(ring, position + i) = (weir_sample){
             .series = metric->series,
-            .kind = value.kind,
+            .kind = (uint16_t)value.kind,
             .flags = (uint16_t)(metric->flags | call->flags | (event->length ? WR_RING_TEXT : 0) |
                                 (i + 1 < count ? WEIR_SAMPLE_MORE : 0)),
             .time_ns = time_ns,
@@ -158,7 +156,8 @@ int wr_event_add(struct weir_stream *stream, const struct wr_event *event)
 
 int wr_event_add_sample(struct weir_stream *stream, const weir_sample_spec *spec)
 {
-    const weir_typed_value value = {spec->name, spec->kind, spec->value, spec->integer};
+    const weir_typed_value value = {spec->name, spec->kind == WEIR_KIND_INT ? WEIR_INT(spec->integer)
+                                                                            : WEIR_DOUBLE(spec->value)};
     const struct wr_event event = {
         .typed = &value,
         .count = 1,

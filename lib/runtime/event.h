@@ -12,7 +12,7 @@
 
 struct wr_event_value {
     const char *name;
-    struct wr_value value;
+    weir_number value;
     struct weir_metric *metric; /* the series, of the event's group; NULL: found by the name */
 };
 

@@ -45,7 +45,7 @@ int wr_intake_refuse_named(const struct weir_stream *stream, uint64_t count)
                    : wr_producers_refuse_early(count);
 }
 
-int wr_intake_refuse_value(const struct weir_metric *metric, struct wr_value value, uint64_t count)
+int wr_intake_refuse_value(const struct weir_metric *metric, weir_number value, uint64_t count)
 {
     char message[128 + UINT8_MAX];
     const weir_series *view = atomic_load_explicit(&metric->view, memory_order_acquire);
@@ -371,14 +371,14 @@ int64_t wr_intake_time(struct wr_intake_call *call)
     return read_time(call->producer, &call->flags);
 }
 
-uint64_t wr_intake_write(struct wr_producer *producer, const struct weir_metric *metric, struct wr_value value,
+uint64_t wr_intake_write(struct wr_producer *producer, const struct weir_metric *metric, weir_number value,
                          uint16_t flags)
 {
     uint64_t position = wr_ring_position(&producer->ring);
     int64_t time_ns = read_time(producer, &flags);
     *wr_ring_slot(&producer->ring, position) = (weir_sample){
         .series = metric->series,
-        .kind = value.kind,
+        .kind = (uint16_t)value.kind,
         .flags = (uint16_t)(metric->flags | flags),
         .time_ns = time_ns,
         .value.i64 = value.is.i64,
@@ -494,7 +494,7 @@ int wr_intake_finish(struct wr_intake_call *call, uint64_t position)
 /* ---- One value ------------------------------------------------------------------------------- */
 
 /* Records the level of a gauge. Only when the value can no longer be refused. */
-static void set_level(const struct weir_metric *metric, struct wr_value value)
+static void set_level(const struct weir_metric *metric, weir_number value)
 {
     if (atomic_load_explicit(&metric->instrument, memory_order_acquire) == WEIR_GAUGE)
         wr_instrument_set_level(metric, wr_value_double(value));
@@ -502,7 +502,7 @@ static void set_level(const struct weir_metric *metric, struct wr_value value)
 
 /* sets_level: unless it is there already. *refused: whether the value is not added; an error may also be that
  * of a synchronous handler. */
-static int add_slow(struct weir_metric *metric, struct wr_value value, bool sets_level, bool *refused)
+static int add_slow(struct weir_metric *metric, weir_number value, bool sets_level, bool *refused)
 {
     struct wr_intake_call call = {.group = metric->stream->group, .samples = 1, .slots = 1};
     int error;
@@ -520,7 +520,7 @@ static int add_slow(struct weir_metric *metric, struct wr_value value, bool sets
     return wr_intake_finish(&call, wr_intake_write(call.producer, metric, value, call.flags));
 }
 
-int wr_intake_add_slow(struct weir_metric *metric, struct wr_value value)
+int wr_intake_add_slow(struct weir_metric *metric, weir_number value)
 {
     uint8_t instrument = atomic_load_explicit(&metric->instrument, memory_order_acquire);
     if (instrument == WR_INSTRUMENT_REFUSES)
@@ -533,7 +533,7 @@ int wr_intake_add_slow(struct weir_metric *metric, struct wr_value value)
 
 /* For a thread without ticks. A function of its own, since only its call makes the others save registers. */
 WR_NEVER_INLINE static bool add_clocked(struct wr_producer *producer, const struct weir_metric *metric,
-                                        struct wr_value value, uint64_t position)
+                                        weir_number value, uint64_t position)
 {
     wr_fast_add_write(producer, metric, value, position, WR_RING_WALL, (uint64_t)wr_clock_wall_ns());
     return true;
@@ -543,8 +543,8 @@ WR_NEVER_INLINE static bool add_clocked(struct wr_producer *producer, const stru
  * instrument are checked, those of groups that need no time get none, and without ticks the wall clock is read.
  * sets_level, a constant: of a gauge, unless it is there already. Ends the call. Returns false if it has to
  * take the slow path; nothing has happened then. */
-WR_ALWAYS_INLINE bool add_checked(struct wr_producer *producer, struct weir_metric *metric,
-                                  struct wr_value value, bool sets_level)
+WR_ALWAYS_INLINE bool add_checked(struct wr_producer *producer, struct weir_metric *metric, weir_number value,
+                                  bool sets_level)
 {
     /* acquire: pairs with the release in set_instrument of registry.c: a call that finds the gate of series
      * with an instrument finds the instrument, too */
@@ -588,7 +588,7 @@ static inline bool may_sum(const struct wr_producer *producer)
  * one word of the process, so that only the number of its values is summed. sets_level: as add_checked has it.
  */
 WR_ALWAYS_INLINE bool add_to_cell(struct wr_producer *producer, const struct weir_metric *metric,
-                                  uint8_t instrument, struct wr_value value, bool sets_level)
+                                  uint8_t instrument, weir_number value, bool sets_level)
 {
     double number = wr_value_double(value);
     bool is_gauge = instrument == WEIR_GAUGE;
@@ -605,7 +605,7 @@ WR_ALWAYS_INLINE bool add_to_cell(struct wr_producer *producer, const struct wei
 
 /* The same for a histogram. */
 WR_ALWAYS_INLINE bool add_to_buckets(struct wr_producer *producer, const struct weir_metric *metric,
-                                     struct wr_value value)
+                                     weir_number value)
 {
     double number = wr_value_double(value);
     /* acquire: pairs with the release of wr_registry_set_view */
@@ -619,7 +619,7 @@ WR_ALWAYS_INLINE bool add_to_buckets(struct wr_producer *producer, const struct 
 
 /* Makes the place in the thread's cells, and adds. */
 WR_NEVER_INLINE static bool add_first(struct wr_producer *producer, const struct weir_metric *metric,
-                                      uint8_t instrument, struct wr_value value, bool sets_level)
+                                      uint8_t instrument, weir_number value, bool sets_level)
 {
     struct wr_cells *cells = &producer->cells;
     if (!may_sum(producer))
@@ -633,19 +633,19 @@ WR_NEVER_INLINE static bool add_first(struct wr_producer *producer, const struct
 
 /* Functions of their own, so that the choice between them saves no registers. */
 WR_NEVER_INLINE static int add_in_ring(struct wr_producer *producer, struct weir_metric *metric,
-                                       struct wr_value value)
+                                       weir_number value)
 {
     return WR_LIKELY(add_checked(producer, metric, value, true)) ? 0 : wr_intake_add_slow(metric, value);
 }
 
 WR_NEVER_INLINE static int add_first_or_in_ring(struct wr_producer *producer, struct weir_metric *metric,
-                                                uint8_t instrument, struct wr_value value)
+                                                uint8_t instrument, weir_number value)
 {
     return add_first(producer, metric, instrument, value, true) ? 0 : add_in_ring(producer, metric, value);
 }
 
 WR_NEVER_INLINE static int add_measure(struct wr_producer *producer, struct weir_metric *metric,
-                                       struct wr_value value)
+                                       weir_number value)
 {
     return WR_LIKELY(add_to_buckets(producer, metric, value))
                ? 0
@@ -653,7 +653,7 @@ WR_NEVER_INLINE static int add_measure(struct wr_producer *producer, struct weir
 }
 
 WR_NEVER_INLINE static int add_summed(struct wr_producer *producer, struct weir_metric *metric,
-                                      struct wr_value value)
+                                      weir_number value)
 {
     /* acquire: as in add_checked */
     uint8_t instrument = atomic_load_explicit(&metric->instrument, memory_order_acquire);
@@ -664,7 +664,7 @@ WR_NEVER_INLINE static int add_summed(struct wr_producer *producer, struct weir_
                : add_first_or_in_ring(producer, metric, instrument, value);
 }
 
-int wr_intake_add_checked(struct wr_producer *producer, struct weir_metric *metric, struct wr_value value)
+int wr_intake_add_checked(struct wr_producer *producer, struct weir_metric *metric, weir_number value)
 {
     return wr_fast_add_is_summed(metric) ? add_summed(producer, metric, value)
                                          : add_in_ring(producer, metric, value);
@@ -678,7 +678,7 @@ int wr_intake_change(struct weir_metric *metric, double change)
     if (instrument != WEIR_GAUGE)
         return wr_intake_refuse(WEIR_REFUSED_ARGUMENT, 1, "weir_metric_change: the metric is not a gauge");
     _Atomic uint64_t *stored = wr_instrument_level(metric);
-    struct wr_value level = {WEIR_KIND_DOUBLE, {0}};
+    weir_number level = {WEIR_KIND_DOUBLE, {0}};
     bool refused;
     if (!wr_instrument_change_level(stored, change, &level.is.f64))
         return wr_intake_refuse(WEIR_REFUSED_ARGUMENT, 1, "weir_metric_change: " WR_INSTRUMENT_NOT_FINITE);
@@ -795,7 +795,7 @@ WR_NEVER_INLINE static int refuse_event(struct weir_stream *stream, const weir_v
     const struct weir_metric *metric = look_up(stream, value->name);
     if (metric->stream->refusal)
         return wr_intake_refuse_named(metric->stream, count);
-    return wr_intake_refuse_value(metric, (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = value->value}}, count);
+    return wr_intake_refuse_value(metric, WEIR_DOUBLE(value->value), count);
 }
 
 /* An event that is written to a ring. */
@@ -820,8 +820,7 @@ static inline void write_slot(weir_sample *slot, const weir_sample *pattern, con
 static void set_levels(const struct emission *event)
 {
     for (size_t i = 0; i < event->count; i++)
-        set_level(look_up(event->stream, event->values[i].name),
-                  (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = event->values[i].value}});
+        set_level(look_up(event->stream, event->values[i].name), WEIR_DOUBLE(event->values[i].value));
 }
 
 /* Fills the slots from number `first` on, whose series has an instrument or refuses all values. Returns as
@@ -832,7 +831,7 @@ WR_NEVER_INLINE static const weir_value *write_checked(const struct emission *ev
     for (size_t i = first; i < event->count; i++) {
         const struct weir_metric *metric = look_up(event->stream, event->values[i].name);
         uint8_t instrument = atomic_load_explicit(&metric->instrument, memory_order_acquire);
-        const struct wr_value value = {WEIR_KIND_DOUBLE, {.f64 = event->values[i].value}};
+        const weir_number value = {WEIR_KIND_DOUBLE, {.f64 = event->values[i].value}};
         if (instrument == WR_INSTRUMENT_REFUSES || !wr_instrument_accepts(instrument, value))
             return &event->values[i];
         has_gauges |= instrument == WEIR_GAUGE;

@@ -20,10 +20,10 @@
 #include "producer/ring.h"
 
 /* Adds one value of a series. Returns as weir_metric_add. */
-int wr_intake_add_slow(struct weir_metric *metric, struct wr_value value);
+int wr_intake_add_slow(struct weir_metric *metric, weir_number value);
 
 /* The same in a call that has begun: see wr_fast_add_open. */
-int wr_intake_add_checked(struct wr_producer *producer, struct weir_metric *metric, struct wr_value value);
+int wr_intake_add_checked(struct wr_producer *producer, struct weir_metric *metric, weir_number value);
 
 /* Moves the level of a gauge, and adds it. Returns as weir_metric_change. */
 int wr_intake_change(struct weir_metric *metric, double change);
@@ -107,7 +107,7 @@ void wr_intake_begin(struct wr_producer *producer);
 void wr_intake_publish(struct wr_producer *producer, uint64_t position);
 
 /* Writes one value at the ring's position, with the present time. Returns the position behind it. */
-uint64_t wr_intake_write(struct wr_producer *producer, const struct weir_metric *metric, struct wr_value value,
+uint64_t wr_intake_write(struct wr_producer *producer, const struct weir_metric *metric, weir_number value,
                          uint16_t flags);
 
 /* Returns false if the call is refused, with the error to return in *error. */
@@ -142,12 +142,12 @@ enum weir_refusal wr_intake_refusal_of(int error);
 int wr_intake_refuse_named(const struct weir_stream *stream, uint64_t count);
 
 /* The same for a value that the series' instrument does not take. */
-int wr_intake_refuse_value(const struct weir_metric *metric, struct wr_value value, uint64_t count);
+int wr_intake_refuse_value(const struct weir_metric *metric, weir_number value, uint64_t count);
 
 /* ---- One value ------------------------------------------------------------------------------- */
 
 /* Adds one value of a series. Returns as weir_metric_add. */
-WR_ALWAYS_INLINE int wr_intake_add(struct weir_metric *metric, struct wr_value value)
+WR_ALWAYS_INLINE int wr_intake_add(struct weir_metric *metric, weir_number value)
 {
     struct wr_producer *producer = wr_producer_mine;
     if (WR_UNLIKELY(wr_fast_add_is_busy(producer)))

@@ -47,7 +47,7 @@ static bool has_room(struct wr_producer *producer, struct wr_runtime *runtime)
 enum verdict { ADDED, BUSY, CLOSED };
 
 /* Between begin and end. */
-static enum verdict add(struct wr_producer *producer, struct weir_metric *metric, struct wr_value value)
+static enum verdict add(struct wr_producer *producer, struct weir_metric *metric, weir_number value)
 {
     struct wr_group *group = metric->stream->group;
     struct wr_runtime *runtime = wr_runtime_find();
@@ -70,7 +70,7 @@ static enum verdict add(struct wr_producer *producer, struct weir_metric *metric
     }
 }
 
-static int add_slow(struct weir_metric *metric, struct wr_value value)
+static int add_slow(struct weir_metric *metric, weir_number value)
 {
     struct wr_producer *producer = wr_producer_mine;
     uint8_t instrument = atomic_load_explicit(&metric->instrument, memory_order_acquire);
@@ -92,7 +92,7 @@ static int add_slow(struct weir_metric *metric, struct wr_value value)
     return wr_try_add_refuse(verdict == CLOSED ? WEIR_REFUSED_CLOSED : WEIR_REFUSED_BUSY);
 }
 
-int wr_try_add(struct weir_metric *metric, struct wr_value value)
+int wr_try_add(struct weir_metric *metric, weir_number value)
 {
     struct wr_producer *producer = wr_producer_mine;
     if (WR_LIKELY(!wr_fast_add_is_busy(producer))) {

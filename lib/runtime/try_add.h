@@ -11,7 +11,7 @@
 #include "registry/registry.h"
 
 /* Adds one value of a series. Returns as weir_metric_try_add. Keeps errno and the thread's last error. */
-int wr_try_add(struct weir_metric *metric, struct wr_value value);
+int wr_try_add(struct weir_metric *metric, weir_number value);
 
 /* Counts a value that is refused for another reason. Returns the error of the call. */
 int wr_try_add_refuse(enum weir_refusal why);

@@ -281,7 +281,7 @@ static const char *find_fault(const weir_record *record)
     for (size_t i = 0; i < record->count; i++) {
         if (!record->values[i].name)
             return "a value whose name is NULL";
-        if (record->values[i].kind != WEIR_KIND_DOUBLE && record->values[i].kind != WEIR_KIND_INT)
+        if (record->values[i].number.kind != WEIR_KIND_DOUBLE && record->values[i].number.kind != WEIR_KIND_INT)
             return "a value whose kind is neither WEIR_KIND_DOUBLE nor WEIR_KIND_INT";
     }
     if (record->instrument < WEIR_VALUE || record->instrument > WEIR_HISTOGRAM)
@@ -449,7 +449,7 @@ static bool reserve_values(struct wr_source *source, size_t count)
 
 static double as_double(const weir_typed_value *value)
 {
-    return value->kind == WEIR_KIND_INT ? (double)value->i64 : value->f64;
+    return value->number.kind == WEIR_KIND_INT ? (double)value->number.is.i64 : value->number.is.f64;
 }
 
 /* If only a part of the increments was sent, each counts for several. */
@@ -458,7 +458,7 @@ static weir_typed_value scale(const weir_record *record, const weir_typed_value 
     bool is_sampled = record->sample_rate > 0 && record->sample_rate < 1;
     if (!is_sampled || record->instrument != WEIR_COUNTER)
         return *value;
-    return (weir_typed_value){value->name, WEIR_KIND_DOUBLE, as_double(value) / record->sample_rate, 0};
+    return (weir_typed_value){value->name, WEIR_DOUBLE(as_double(value) / record->sample_rate)};
 }
 
 /* Finds the series of all values, and scales these. Returns WEIR_ADD_TAKEN or WEIR_ADD_REFUSED. */
@@ -567,7 +567,7 @@ int wr_source_host_add_count(struct wr_source *source, struct weir_metric *metri
 {
     const weir_record record = {.size = sizeof record, .count = 1};
     source->metrics[0] = metric; /* there is room: the series was resolved before */
-    source->values[0] = (weir_typed_value){.name = metric->name, .kind = WEIR_KIND_INT, .i64 = (int64_t)count};
+    source->values[0] = (weir_typed_value){metric->name, WEIR_INT((int64_t)count)};
     return add_resolved(source, &record);
 }
 
@@ -577,7 +577,7 @@ int wr_source_host_add_level(struct wr_source *source, struct weir_metric *metri
     if (!reserve_values(source, 1))
         return WEIR_ADD_FULL;
     source->metrics[0] = metric;
-    source->values[0] = (weir_typed_value){.name = metric->name, .kind = WEIR_KIND_DOUBLE, .f64 = level};
+    source->values[0] = (weir_typed_value){metric->name, WEIR_DOUBLE(level)};
     return add_resolved(source, &record);
 }
 

@@ -36,7 +36,7 @@ struct wr_pattern {
     int instrument;   /* enum weir_instrument */
     bool is_python;   /* benchmarkai's: the expression is one of Python's, and a line's end is part of it */
     bool has_constant;
-    weir_typed_value constant; /* the value where no group is */
+    weir_number constant; /* the value where no group is */
     struct wr_time_form time;
     struct wr_pattern_replacement *replacements;
     size_t replacement_count;

@@ -242,7 +242,7 @@ static char *copy(const struct wr_pattern *pattern, const char *at, const char *
 }
 
 static bool read_number(struct wr_parser *parser, const struct wr_pattern *pattern, const char *at,
-                        const char *end, weir_typed_value *value)
+                        const char *end, weir_number *value)
 {
     struct state *state = parser->state;
     const char *stop = copy(pattern, at, end, state->number);
@@ -256,7 +256,7 @@ static bool read_number(struct wr_parser *parser, const struct wr_pattern *patte
 }
 
 /* The group "value", else the constant, else the first group without a name, else the whole match. */
-static bool read_value(struct wr_parser *parser, const struct wr_pattern *pattern, weir_typed_value *value)
+static bool read_value(struct wr_parser *parser, const struct wr_pattern *pattern, weir_number *value)
 {
     char name[WR_PARSE_SHOWN_ROOM], shown[WR_PARSE_SHOWN_ROOM];
     const char *at, *end;
@@ -330,7 +330,7 @@ static bool read_time(struct wr_parser *parser, const struct wr_pattern *pattern
 
 static bool read_match(struct wr_parser *parser, const struct wr_pattern *pattern)
 {
-    weir_typed_value value;
+    weir_number value;
     wr_parse_start(parser);
     parser->record.instrument = pattern->instrument;
     parser->record.unit = pattern->unit;

@@ -245,7 +245,7 @@ Test(instruments, the_total_of_a_name_with_too_many_label_sets_stays_exact)
 Test(instruments, an_event_may_have_doubles_and_integers)
 {
     cr_assert_eq(WEIR_EMIT_TYPED(stream, {"epoch", WEIR_INT(3)}, {"loss", WEIR_DOUBLE(0.5)}), 0);
-    const weir_typed_value bad = {"x", 7, 0, 0};
+    const weir_typed_value bad = {"x", {.kind = 7}};
     cr_assert_eq(weir_emit_typed(stream, &bad, 1), WEIR_ERR_ARGUMENT);
     cr_assert_eq(weir_emit_typed(stream, NULL, 0), 0);
     deliver(2);

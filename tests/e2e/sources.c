@@ -254,7 +254,7 @@ static void add_faulty(const weir_host *host, const char *tag, weir_outcome *out
 {
     (void)tag, (void)outcome;
     const weir_typed_value two[] = {{"a", WEIR_DOUBLE(1)}, {"b", WEIR_INT(2)}};
-    const weir_typed_value nameless[] = {{NULL, WEIR_DOUBLE(1)}}, odd[] = {{"a", 7, 1, 1}};
+    const weir_typed_value nameless[] = {{NULL, WEIR_DOUBLE(1)}}, odd[] = {{"a", {.kind = 7}}};
     const weir_label no_key[] = {{NULL, "v"}}, no_value[] = {{"k", NULL}};
     const size_t size = sizeof(weir_record);
     const weir_record faulty[] = {

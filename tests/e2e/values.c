@@ -210,7 +210,8 @@ Test(values, a_sample_may_be_an_integer_with_labels_and_a_time)
                              .label_count = 2,
                              .time_ns = 1234567890123456789};
     cr_assert_eq(weir_add(stream, &spec), 0);
-    spec = (weir_sample_spec){.size = sizeof spec, .name = "bytes", WEIR_INT(INT64_MIN)};
+    spec =
+        (weir_sample_spec){.size = sizeof spec, .name = "bytes", .kind = WEIR_KIND_INT, .integer = INT64_MIN};
     cr_assert_eq(weir_add(stream, &spec), 0);
     deliver(2);
     cr_assert_eq(capture_at(0)->kind, WEIR_KIND_INT);

@@ -84,7 +84,7 @@ weir_stream *__wrap_weir_get_stream_labeled(const char *group, const weir_label 
 
 static double as_double(const weir_typed_value *value)
 {
-    return value->kind == WEIR_KIND_INT ? (double)value->i64 : value->f64;
+    return value->number.kind == WEIR_KIND_INT ? (double)value->number.is.i64 : value->number.is.f64;
 }
 
 /* Integers beyond 2^53 may be doubles, but are never changed otherwise. */
@@ -93,9 +93,9 @@ static void check_value(const weir_typed_value *added, const weir_typed_value *r
     double one = as_double(added), other = as_double(read);
     FUZZ_CHECK(strcmp(added->name, read->name) == 0);
     FUZZ_CHECK(memcmp(&one, &other, sizeof one) == 0 || (one != one && other != other));
-    if (added->kind == WEIR_KIND_INT)
-        FUZZ_CHECK(read->kind == WEIR_KIND_INT && added->i64 == read->i64 &&
-                   llabs(added->i64 / 2) >= 1LL << 52);
+    if (added->number.kind == WEIR_KIND_INT)
+        FUZZ_CHECK(read->number.kind == WEIR_KIND_INT && added->number.is.i64 == read->number.is.i64 &&
+                   llabs(added->number.is.i64 / 2) >= 1LL << 52);
 }
 
 int __wrap_wr_event_add(struct weir_stream *stream, const struct wr_event *event);

@@ -50,21 +50,22 @@ static bool find_number(const char *text, weir_typed_value *value)
 {
     if (!is_decimal(text) && !is_special(text))
         return false;
-    *value = (weir_typed_value){NULL, WEIR_KIND_DOUBLE, strtod(text, NULL), 0};
+    *value = (weir_typed_value){NULL, WEIR_DOUBLE(strtod(text, NULL))};
     errno = 0;
     long long integer = strtoll(text, NULL, 10);
     if (is_integer(text) && errno == 0 && (integer || *text != '-'))
-        *value = (weir_typed_value){NULL, WEIR_KIND_INT, 0, integer};
+        *value = (weir_typed_value){NULL, WEIR_INT(integer)};
     return is_special(text) || isfinite(strtod(text, NULL));
 }
 
 static bool is_same(const weir_typed_value *a, const weir_typed_value *b)
 {
-    if (a->kind != b->kind)
+    if (a->number.kind != b->number.kind)
         return false;
-    if (a->kind == WEIR_KIND_INT)
-        return a->i64 == b->i64;
-    return memcmp(&a->f64, &b->f64, sizeof a->f64) == 0 || (isnan(a->f64) && isnan(b->f64));
+    if (a->number.kind == WEIR_KIND_INT)
+        return a->number.is.i64 == b->number.is.i64;
+    return memcmp(&a->number.is.f64, &b->number.is.f64, sizeof a->number.is.f64) == 0 ||
+           (isnan(a->number.is.f64) && isnan(b->number.is.f64));
 }
 
 /* ---- name=value ------------------------------------------------------------------------------ */
@@ -135,7 +136,7 @@ static bool is_text(struct json_object *object, const char *text)
 static bool find_value(struct json_object *object, weir_typed_value *value)
 {
     if (json_object_is_type(object, json_type_boolean)) {
-        *value = (weir_typed_value){NULL, WEIR_KIND_INT, 0, json_object_get_boolean(object)};
+        *value = (weir_typed_value){NULL, WEIR_INT(json_object_get_boolean(object))};
         return true;
     }
     if (!json_object_is_type(object, json_type_string) && !json_object_is_type(object, json_type_int) &&
@@ -159,8 +160,9 @@ static void check_value(struct json_object *object, const weir_typed_value *valu
                    json_object_get_int64(object) == INT64_MAX);
     FUZZ_CHECK(find_value(object, &found));
     if (is_cut)
-        FUZZ_CHECK(value->kind == WEIR_KIND_INT ? value->i64 == json_object_get_int64(object)
-                                                : value->f64 == 0 || fabs(value->f64) >= 0x1p63);
+        FUZZ_CHECK(value->number.kind == WEIR_KIND_INT
+                       ? value->number.is.i64 == json_object_get_int64(object)
+                       : value->number.is.f64 == 0 || fabs(value->number.is.f64) >= 0x1p63);
     else
         FUZZ_CHECK(is_same(value, &found));
 }

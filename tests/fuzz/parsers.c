@@ -75,19 +75,19 @@ static void set_sample(const struct wr_parse_record *record, const weir_typed_va
                            .label_count = (uint32_t)record->label_count,
                            .cumulative = record->cumulative};
     sample = (weir_sample){
-        .kind = (uint16_t)value->kind, .time_ns = record->time_ns, .note = record->metadata ? 1 : 0};
+        .kind = (uint16_t)value->number.kind, .time_ns = record->time_ns, .note = record->metadata ? 1 : 0};
     notes[1] = record->metadata;
-    if (value->kind == WEIR_KIND_INT)
-        sample.value.i64 = value->i64;
+    if (value->number.kind == WEIR_KIND_INT)
+        sample.value.i64 = value->number.is.i64;
     else
-        sample.value.f64 = value->f64;
+        sample.value.f64 = value->number.is.f64;
 }
 
 static bool is_same_number(const weir_typed_value *value)
 {
     if (sample.kind == WEIR_KIND_INT)
-        return value->kind == WEIR_KIND_INT && value->i64 == sample.value.i64;
-    double number = value->kind == WEIR_KIND_INT ? (double)value->i64 : value->f64;
+        return value->number.kind == WEIR_KIND_INT && value->number.is.i64 == sample.value.i64;
+    double number = value->number.kind == WEIR_KIND_INT ? (double)value->number.is.i64 : value->number.is.f64;
     return memcmp(&number, &sample.value.f64, sizeof number) == 0 || (isnan(number) && isnan(sample.value.f64));
 }
 

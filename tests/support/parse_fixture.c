@@ -10,8 +10,8 @@ static void put_number(struct wr_buffer *out, const weir_typed_value *value)
 {
     char number[WR_NUMBER_ROOM];
     wr_buffer_put(out, number,
-                  value->kind == WEIR_KIND_INT ? wr_number_put_int(number, value->i64)
-                                               : wr_number_put_repr(number, value->f64));
+                  value->number.kind == WEIR_KIND_INT ? wr_number_put_int(number, value->number.is.i64)
+                                                      : wr_number_put_repr(number, value->number.is.f64));
 }
 
 static void put_part(struct wr_buffer *out, const char *name, const char *text)

@@ -92,7 +92,7 @@ bool read_back_is_allowed(const struct read_back *candidate)
 
 static double as_double(const weir_typed_value *value)
 {
-    return value->kind == WEIR_KIND_INT ? (double)value->i64 : value->f64;
+    return value->number.kind == WEIR_KIND_INT ? (double)value->number.is.i64 : value->number.is.f64;
 }
 
 static void check_double(const weir_typed_value *value, double expected)
@@ -107,7 +107,7 @@ static void check_value(const weir_typed_value *value, int sample)
     if (sample == 0)
         check_double(value, written->number);
     else
-        CHECK(value->kind == WEIR_KIND_INT && value->i64 == written->integer);
+        CHECK(value->number.kind == WEIR_KIND_INT && value->number.is.i64 == written->integer);
 }
 
 /* For destinations whose numbers are all doubles. */
@@ -163,7 +163,7 @@ static void check_json_meaning(const struct wr_parse_record *record, int sample)
 static void check_bai(const struct wr_parse_record *record, int sample)
 {
     CHECK(!record->group && record->count == 1 && strcmp(record->values->name, written->name) == 0);
-    CHECK(record->values->kind == (sample ? WEIR_KIND_INT : WEIR_KIND_DOUBLE));
+    CHECK(record->values->number.kind == (sample ? WEIR_KIND_INT : WEIR_KIND_DOUBLE));
     check_value(record->values, sample);
 }
 
@@ -239,14 +239,14 @@ static void check_influx_series(const struct wr_parse_record *record, int sample
 static void check_influx(const struct wr_parse_record *record, int sample)
 {
     check_influx_series(record, sample);
-    CHECK(record->values->kind == WEIR_KIND_DOUBLE);
+    CHECK(record->values->number.kind == WEIR_KIND_DOUBLE);
     check_as_double(record->values, sample);
 }
 
 static void check_influx_integers(const struct wr_parse_record *record, int sample)
 {
     check_influx_series(record, sample);
-    CHECK(record->values->kind == (sample ? WEIR_KIND_INT : WEIR_KIND_DOUBLE));
+    CHECK(record->values->number.kind == (sample ? WEIR_KIND_INT : WEIR_KIND_DOUBLE));
     check_value(record->values, sample);
 }
 

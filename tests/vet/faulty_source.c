@@ -218,7 +218,7 @@ static int add_one(const struct source *source, double number)
     if (source->fault == FAULT_empty_record)
         record.count = 0;
     if (source->fault == FAULT_odd_kind)
-        value.kind = 77;
+        value.number.kind = 77;
     return source->intake->add(source->host, &record);
 }
 

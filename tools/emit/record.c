@@ -39,10 +39,10 @@ void record_settle_kinds(const char *group, weir_typed_value *values, size_t cou
 {
     for (size_t i = 0; i < count; i++) {
         weir_typed_value *value = &values[i];
-        if (value->kind == WEIR_KIND_DOUBLE)
+        if (value->number.kind == WEIR_KIND_DOUBLE)
             names_mark(group, value->name, NAMES_HAS_FRACTION);
-        else if (!is_beyond_doubles(value->i64) || names_has(group, value->name, NAMES_HAS_FRACTION))
-            *value = (weir_typed_value){value->name, WEIR_KIND_DOUBLE, (double)value->i64, 0};
+        else if (!is_beyond_doubles(value->number.is.i64) || names_has(group, value->name, NAMES_HAS_FRACTION))
+            *value = (weir_typed_value){value->name, WEIR_DOUBLE((double)value->number.is.i64)};
     }
 }
 
@@ -99,7 +99,8 @@ static int add_event(weir_stream *stream, const struct wr_parse_record *record)
 
 static int change_gauge(weir_stream *stream, const weir_typed_value *value)
 {
-    double difference = value->kind == WEIR_KIND_INT ? (double)value->i64 : value->f64;
+    double difference =
+        value->number.kind == WEIR_KIND_INT ? (double)value->number.is.i64 : value->number.is.f64;
     return weir_metric_change(weir_get_gauge(stream, value->name), difference);
 }
 

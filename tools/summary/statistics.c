@@ -143,7 +143,8 @@ void statistics_add(struct statistics *statistics, const struct wr_parse_record 
     size_t label_count = choose_labels(statistics, record, labels);
     for (size_t i = 0; i < record->count; i++) {
         const weir_typed_value *given = &record->values[i];
-        double value = given->kind == WEIR_KIND_INT ? (double)given->i64 : given->f64;
+        double value =
+            given->number.kind == WEIR_KIND_INT ? (double)given->number.is.i64 : given->number.is.f64;
         struct statistics_series *series =
             find_or_make(statistics, record->group ? record->group : group, given->name, labels, label_count);
         statistics->values++;

@@ -71,14 +71,14 @@ static const char *text_at(sqlite3_stmt *rows, int column)
 /* SQLite has no NaN: such a value is NULL. */
 static weir_typed_value value_at(sqlite3_stmt *rows, int column, const char *name)
 {
-    weir_typed_value value = {.name = name, .kind = WEIR_KIND_DOUBLE};
+    weir_typed_value value = {.name = name, .number.kind = WEIR_KIND_DOUBLE};
     switch (sqlite3_column_type(rows, column)) {
     case SQLITE_INTEGER:
-        value.kind = WEIR_KIND_INT;
-        value.i64 = sqlite3_column_int64(rows, column);
+        value.number.kind = WEIR_KIND_INT;
+        value.number.is.i64 = sqlite3_column_int64(rows, column);
         break;
-    case SQLITE_NULL: value.f64 = NAN; break;
-    default: value.f64 = sqlite3_column_double(rows, column); break;
+    case SQLITE_NULL: value.number.is.f64 = NAN; break;
+    default: value.number.is.f64 = sqlite3_column_double(rows, column); break;
     }
     return value;
 }

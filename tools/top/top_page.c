@@ -159,7 +159,7 @@ static bool take(void *ctx, const struct wr_parse_record *record)
     if (reading->pattern && fnmatch(reading->pattern, reading->key.data, 0) != 0)
         return true;
     set(top_series_get(reading->table, sample.kind, reading->key.data, reading->key.length), &sample,
-        value->kind == WEIR_KIND_INT ? (double)value->i64 : value->f64);
+        value->number.kind == WEIR_KIND_INT ? (double)value->number.is.i64 : value->number.is.f64);
     return true;
 }
 

@@ -79,12 +79,12 @@ static size_t number_length(const char *at)
 
 static void add_number(const char *at, size_t length, bool is_negative)
 {
-    weir_typed_value number;
+    weir_number number;
     if (!wr_numeral_read(at, at + length, 0, &number))
         return; /* out of range */
     if (!WR_ARRAY_HAS_ROOM(&numbers.values, &numbers.room, numbers.count + 1))
         vet_skip("vet itself: out of memory");
-    double value = number.kind == WEIR_KIND_INT ? (double)number.i64 : number.f64;
+    double value = number.kind == WEIR_KIND_INT ? (double)number.is.i64 : number.is.f64;
     numbers.values[numbers.count++] = is_negative ? -value : value;
 }
 

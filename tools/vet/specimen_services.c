@@ -148,9 +148,9 @@ static void check_record(const weir_record *record)
         const weir_typed_value *value = &record->values[i];
         if (!value->name)
             vet_fail("a record's value has NULL for its name");
-        if (value->kind != WEIR_KIND_DOUBLE && value->kind != WEIR_KIND_INT)
+        if (value->number.kind != WEIR_KIND_DOUBLE && value->number.kind != WEIR_KIND_INT)
             vet_fail("a record's value \"%.100s\" has the kind %d; allowed: WEIR_KIND_DOUBLE, WEIR_KIND_INT",
-                     value->name, value->kind);
+                     value->name, value->number.kind);
     }
 }
 
@@ -160,7 +160,7 @@ static uint64_t hash_of(const weir_record *record)
     hash = wr_hash_bytes(hash, record->values[0].name, strlen(record->values[0].name));
     for (size_t i = 0; i < record->count; i++) {
         uint64_t value;
-        memcpy(&value, &record->values[i].i64, sizeof value);
+        memcpy(&value, &record->values[i].number.is.i64, sizeof value);
         hash = wr_hash_mix(hash ^ value, UINT64_C(0xe7037ed1a0b428db));
     }
     return hash;

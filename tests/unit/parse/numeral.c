@@ -8,7 +8,7 @@
 #include "parse/numeral.h"
 #include "text/number.h"
 
-static bool read_all(const char *text, unsigned flags, weir_typed_value *value)
+static bool read_all(const char *text, unsigned flags, weir_number *value)
 {
     return wr_numeral_read(text, text + strlen(text), flags, value);
 }
@@ -35,10 +35,10 @@ Test(numeral, every_double_that_weir_writes_is_read_back)
                                     100};
     char text[WR_NUMBER_ROOM + 1];
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        weir_typed_value value;
+        weir_number value;
         text[wr_number_put_repr(text, values[i])] = '\0';
         cr_assert(read_all(text, 0, &value) && value.kind == WEIR_KIND_DOUBLE, "%s", text);
-        cr_assert_eq(memcmp(&value.f64, &values[i], sizeof values[i]), 0, "%s: %.17g", text, value.f64);
+        cr_assert_eq(memcmp(&value.is.f64, &values[i], sizeof values[i]), 0, "%s: %.17g", text, value.is.f64);
     }
 }
 
@@ -47,10 +47,11 @@ Test(numeral, short_decimals_are_the_nearest_doubles)
     char text[64];
     srand(1);
     for (int i = 0; i < 300000; i++) {
-        weir_typed_value value;
+        weir_number value;
         snprintf(text, sizeof text, "%s%d.%0*d", i % 3 ? "" : "-", rand() % (i % 2 ? 1000000 : 10), 1 + i % 9,
                  rand() % 10);
-        cr_assert(read_all(text, 0, &value) && value.f64 == strtod(text, NULL), "%s: %.17g", text, value.f64);
+        cr_assert(read_all(text, 0, &value) && value.is.f64 == strtod(text, NULL), "%s: %.17g", text,
+                  value.is.f64);
     }
 }
 
@@ -58,16 +59,16 @@ Test(numeral, integers_that_fit_are_integers)
 {
     static const char *const texts[] = {
         "0", "5", "-5", "9007199254740993", "9223372036854775807", "-9223372036854775808"};
-    weir_typed_value value;
+    weir_number value;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         cr_assert(read_all(texts[i], 0, &value) && value.kind == WEIR_KIND_INT &&
-                      value.i64 == strtoll(texts[i], NULL, 10),
+                      value.is.i64 == strtoll(texts[i], NULL, 10),
                   "%s", texts[i]);
-    cr_assert(read_all("-0", 0, &value) && value.kind == WEIR_KIND_DOUBLE && signbit(value.f64));
+    cr_assert(read_all("-0", 0, &value) && value.kind == WEIR_KIND_DOUBLE && signbit(value.is.f64));
     cr_assert(read_all("9223372036854775808", 0, &value) && value.kind == WEIR_KIND_DOUBLE &&
-              value.f64 == 0x1p63);
+              value.is.f64 == 0x1p63);
     cr_assert(read_all("-9223372036854775809", 0, &value) && value.kind == WEIR_KIND_DOUBLE &&
-              value.f64 == -0x1p63);
+              value.is.f64 == -0x1p63);
 }
 
 Test(numeral, what_is_no_number_is_refused)
@@ -75,32 +76,32 @@ Test(numeral, what_is_no_number_is_refused)
     static const char *const texts[] = {"",     "-",    ".",    "e5",      "1e",  "1e+",   "1.5.",
                                         "0x10", " 1",   "1 ",   "1_0",     "--1", "+",     "+-1",
                                         "nan",  "+nan", "-nan", "infinit", "in",  "1e999", "-1e999"};
-    weir_typed_value value;
+    weir_number value;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         cr_assert(!read_all(texts[i], 0, &value), "%s", texts[i]);
         bool is_nan = strcmp(texts[i], "nan") == 0;
         cr_assert(read_all(texts[i], WR_NUMERAL_PLUS | WR_NUMERAL_SPECIAL, &value) == is_nan, "%s", texts[i]);
     }
-    cr_assert(!read_all("+1", 0, &value) && read_all("+1", WR_NUMERAL_PLUS, &value) && value.i64 == 1);
-    cr_assert(read_all("+1.5", WR_NUMERAL_PLUS, &value) && value.f64 == 1.5);
-    cr_assert(read_all("+1.5e300", WR_NUMERAL_PLUS, &value) && value.f64 == 1.5e300);
+    cr_assert(!read_all("+1", 0, &value) && read_all("+1", WR_NUMERAL_PLUS, &value) && value.is.i64 == 1);
+    cr_assert(read_all("+1.5", WR_NUMERAL_PLUS, &value) && value.is.f64 == 1.5);
+    cr_assert(read_all("+1.5e300", WR_NUMERAL_PLUS, &value) && value.is.f64 == 1.5e300);
 }
 
 Test(numeral, special_values_have_any_case)
 {
-    weir_typed_value value;
-    cr_assert(read_all("NaN", WR_NUMERAL_SPECIAL, &value) && isnan(value.f64));
-    cr_assert(read_all("-INF", WR_NUMERAL_SPECIAL, &value) && value.f64 == -INFINITY);
-    cr_assert(read_all("+Inf", WR_NUMERAL_SPECIAL | WR_NUMERAL_PLUS, &value) && value.f64 == INFINITY);
-    cr_assert(read_all("infinity", WR_NUMERAL_SPECIAL, &value) && value.f64 == INFINITY);
+    weir_number value;
+    cr_assert(read_all("NaN", WR_NUMERAL_SPECIAL, &value) && isnan(value.is.f64));
+    cr_assert(read_all("-INF", WR_NUMERAL_SPECIAL, &value) && value.is.f64 == -INFINITY);
+    cr_assert(read_all("+Inf", WR_NUMERAL_SPECIAL | WR_NUMERAL_PLUS, &value) && value.is.f64 == INFINITY);
+    cr_assert(read_all("infinity", WR_NUMERAL_SPECIAL, &value) && value.is.f64 == INFINITY);
 }
 
 Test(numeral, only_the_part_is_read)
 {
     static const char line[] = "12345,6";
-    weir_typed_value value;
-    cr_assert(wr_numeral_read(line, line + 5, 0, &value) && value.i64 == 12345);
-    cr_assert(wr_numeral_read(line, line + 2, 0, &value) && value.i64 == 12);
+    weir_number value;
+    cr_assert(wr_numeral_read(line, line + 5, 0, &value) && value.is.i64 == 12345);
+    cr_assert(wr_numeral_read(line, line + 2, 0, &value) && value.is.i64 == 12);
 }
 
 Test(numeral, times_are_cut_to_nanoseconds_within_their_range)

@@ -245,9 +245,9 @@ Test(family, what_the_program_declared_is_not_replaced_by_recovered_values)
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-static struct wr_value number(double value)
+static weir_number number(double value)
 {
-    return (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = value}};
+    return WEIR_DOUBLE(value);
 }
 
 Test(family, counters_take_finite_increments_that_are_not_negative)
@@ -257,7 +257,7 @@ Test(family, counters_take_finite_increments_that_are_not_negative)
     cr_assert_not(wr_instrument_accepts(WEIR_COUNTER, number(-1)));
     cr_assert_not(wr_instrument_accepts(WEIR_COUNTER, number(NAN)));
     cr_assert_not(wr_instrument_accepts(WEIR_COUNTER, number(INFINITY)));
-    cr_assert_not(wr_instrument_accepts(WEIR_COUNTER, (struct wr_value){WEIR_KIND_INT, {.i64 = -1}}));
+    cr_assert_not(wr_instrument_accepts(WEIR_COUNTER, WEIR_INT(-1)));
 }
 
 Test(family, histograms_take_finite_values_and_gauges_any)
