@@ -29,7 +29,7 @@ enum {
 /* What the values of a name mean, for all label sets of the name in its group. */
 enum weir_instrument {
     WEIR_VALUE = 0, /* measurements of a moment: what is not declared */
-    WEIR_COUNTER,   /* increments of a total that only grows: finite, at least 0 */
+    WEIR_COUNTER,   /* increments of a total that only grows: 0 to 4e304 */
     WEIR_GAUGE,     /* a level, which is replaced by the next one */
     WEIR_HISTOGRAM, /* measurements whose distribution matters: finite */
 };

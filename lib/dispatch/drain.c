@@ -308,12 +308,16 @@ WR_NEVER_INLINE static void take_mapped_event(struct wr_drain *drain, struct wr_
 
 /* ---- What is in no ring ---------------------------------------------------------------------- */
 
-static void add_unmapped(const weir_sample *samples, uint32_t count, const struct wr_branch *branch,
-                         int64_t now_ns)
+static void sum_unmapped(const weir_sample *samples, uint32_t count, const struct wr_branch *branch)
 {
     for (size_t i = 0; i < branch->summed_count; i++)
         for (uint32_t j = 0; j < count; j++)
             wr_feed_sum(branch->summed[i], &samples[j]);
+}
+
+static void add_unmapped(const weir_sample *samples, uint32_t count, const struct wr_branch *branch,
+                         int64_t now_ns)
+{
     for (size_t i = 0; i < branch->feed_count; i++) {
         weir_sample *to = wr_feed_reserve(branch->feeds[i], count, 0, now_ns);
         if (!to)
@@ -333,18 +337,27 @@ static void add_to_mapped(struct wr_drain *drain, const weir_sample *samples, ui
     add_mapped(drain, &mapped, branch, now_ns);
 }
 
-void wr_drain_add(struct wr_drain *drain, const weir_sample *samples, uint32_t count)
+/* Except for the handlers that sum it as it is. */
+static void add_unsummed(struct wr_drain *drain, const weir_sample *samples, uint32_t count,
+                         const struct wr_route *route)
 {
     int64_t now_ns = wr_clock_monotonic_ns();
-    const struct wr_route *route = wr_router_series_route(drain->router, drain->registry, samples[0].series);
     add_unmapped(samples, count, &route->plain, now_ns);
     for (size_t i = 0; i < route->mapped_count; i++)
         add_to_mapped(drain, samples, count, &route->mapped[i], now_ns);
 }
 
+void wr_drain_add(struct wr_drain *drain, const weir_sample *samples, uint32_t count)
+{
+    const struct wr_route *route = wr_router_series_route(drain->router, drain->registry, samples[0].series);
+    sum_unmapped(samples, count, &route->plain);
+    add_unsummed(drain, samples, count, route);
+}
+
 /* What was added to a cell while its group's route changed, to one that does not only sum: as many values, of
  * equal size, since only their number and sum are known for sure; of a gauge, its level. */
-static void spread(struct wr_drain *drain, uint32_t series, const struct wr_cell_taken *taken)
+static void spread(struct wr_drain *drain, uint32_t series, const struct wr_cell_taken *taken,
+                   const struct wr_route *route)
 {
     weir_sample sample = {
         .series = series,
@@ -356,7 +369,7 @@ static void spread(struct wr_drain *drain, uint32_t series, const struct wr_cell
     if (wr_instrument_read_level(wr_registry_series(drain->registry, series), &level))
         sample.value.f64 = level;
     for (uint64_t i = 0; i < taken->values; i++)
-        wr_drain_add(drain, &sample, 1);
+        add_unsummed(drain, &sample, 1, route);
     wr_drain_commit(drain, NULL, 0);
 }
 
@@ -368,8 +381,8 @@ static uint64_t hand_out(struct wr_drain *drain, uint32_t series, const struct w
     if (!route->lane_count)
         count_unrouted(drain, series, taken->values);
     else if (!route->only_sums)
-        spread(drain, series, taken);
-    for (size_t i = 0; route->only_sums && i < route->plain.summed_count; i++)
+        spread(drain, series, taken, route);
+    for (size_t i = 0; i < route->plain.summed_count; i++)
         wr_feed_sum_taken(route->plain.summed[i], series, taken);
     return taken->values;
 }
@@ -393,9 +406,11 @@ uint64_t wr_drain_cells(struct wr_drain *drain, struct wr_cells *cells)
 {
     uint64_t values = 0;
     /* acquire: pairs with the release in wr_cells_open */
-    struct wr_cell *cell = atomic_load_explicit(&cells->first, memory_order_acquire);
-    for (; cell; cell = cell->next)
-        values += take_cell(drain, cells, cell, cell->series);
+    struct wr_cell *cell;
+    for (uint32_t next = atomic_load_explicit(&cells->first, memory_order_acquire); next; next = cell->next) {
+        cell = wr_cells_find(cells, next - 1);
+        values += take_cell(drain, cells, cell, next - 1);
+    }
     return values;
 }
 

@@ -56,7 +56,8 @@ static const char *explain(const struct wr_lane *lane, enum weir_drop why, char 
 {
     switch (why) {
     case WEIR_DROPPED_FULL: return lane->settings.spool_limit ? explain_spool(lane, text) : "the queue is full";
-    case WEIR_DROPPED_UNREPRESENTABLE: return "the handler or its format cannot represent some values";
+    case WEIR_DROPPED_UNREPRESENTABLE:
+        return "the handler or its format cannot represent some values, or a total would be infinite";
     case WEIR_DROPPED_REENTRANT: return "the queue is full for values that weir's own threads add";
     case WEIR_DROPPED_FORK_UNSAFE: return "the handler was in use when the process forked";
     case WEIR_DROPPED_LIMIT:

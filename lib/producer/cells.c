@@ -1,6 +1,5 @@
 #include "producer/cells.h"
 
-#include <assert.h>
 #include <sys/mman.h>
 
 enum { BUCKETS_ROOM = 64 * 1024 };
@@ -42,11 +41,10 @@ bool wr_cells_open(struct wr_cells *cells, uint32_t series)
     struct wr_cell *cell = wr_cells_place(cells, series);
     if (cell->is_open)
         return true;
-    cell->series = series;
     cell->is_open = true;
     cell->next = atomic_load_explicit(&cells->first, memory_order_relaxed);
     /* release: pairs with the acquire of the reader, who follows the list */
-    atomic_store_explicit(&cells->first, cell, memory_order_release);
+    atomic_store_explicit(&cells->first, series + 1, memory_order_release);
     return true;
 }
 
@@ -114,6 +112,20 @@ struct wr_cell *wr_cells_find(const struct wr_cells *cells, uint32_t series)
     return first ? &first[series - ((1u << chunk) - 1) * WR_CELLS_FIRST_CHUNK] : NULL;
 }
 
+/* Of an addition in progress only one of sum and compensation may be there, which can make the sum fall
+ * although no value is negative: the next reading has the difference. Each is subtracted by itself: small
+ * values are not lost beside what a large one has left in the sum. */
+static double subtract(double sum, double compensation, double *taken_sum, double *taken_compensation,
+                       bool never_falls)
+{
+    double difference = (sum - *taken_sum) + (compensation - *taken_compensation);
+    if (difference < 0 && never_falls)
+        return 0;
+    *taken_sum = sum;
+    *taken_compensation = compensation;
+    return difference;
+}
+
 struct wr_cell_taken wr_cell_take(struct wr_cells *cells, struct wr_cell *cell)
 {
     /* acquire: pairs with the release in wr_cells_add */
@@ -122,14 +134,11 @@ struct wr_cell_taken wr_cell_take(struct wr_cells *cells, struct wr_cell *cell)
         return (struct wr_cell_taken){0};
     double sum = atomic_load_explicit(&cell->sum, memory_order_relaxed);
     double compensation = atomic_load_explicit(&cell->compensation, memory_order_relaxed);
-    double whole = sum + compensation;
-    /* Of an addition in progress only one of the two may be there, which can make less of them than before: the
-     * next reading has the difference, since increments are not negative. */
-    if (whole < cell->taken_sum)
-        whole = cell->taken_sum;
-    struct wr_cell_taken taken = {.values = values - cell->taken, .sum = whole - cell->taken_sum};
+    struct wr_cell_taken taken = {
+        .values = values - cell->taken,
+        .sum = subtract(sum, compensation, &cell->taken_sum, &cell->taken_compensation, true),
+    };
     cell->taken = values;
-    cell->taken_sum = whole;
     cells->taken += taken.values;
     return taken;
 }
@@ -165,21 +174,6 @@ static void take_extremes(struct wr_cell_buckets *from, struct wr_cell_taken *ta
         taken->min = taken->max;
 }
 
-/* Of an addition in progress only one of sum and compensation may be there, which can make the sum fall though
- * no value is negative: the next reading has the difference. */
-static void take_sum(struct wr_cell_buckets *from, struct wr_cell_taken *taken)
-{
-    double sum = atomic_load_explicit(&from->sum, memory_order_relaxed);
-    double compensation = atomic_load_explicit(&from->compensation, memory_order_relaxed);
-    taken->sum = (sum - from->taken_sum) + (compensation - from->taken_compensation);
-    if (taken->sum < 0 && taken->min >= 0) {
-        taken->sum = 0;
-        return;
-    }
-    from->taken_sum = sum;
-    from->taken_compensation = compensation;
-}
-
 struct wr_cell_taken wr_cell_take_buckets(struct wr_cells *cells, struct wr_cell_buckets *from, uint64_t *room)
 {
     struct wr_cell_taken taken = {
@@ -198,7 +192,32 @@ struct wr_cell_taken wr_cell_take_buckets(struct wr_cells *cells, struct wr_cell
     if (!taken.values)
         return taken;
     take_extremes(from, &taken);
-    take_sum(from, &taken);
+    double sum = atomic_load_explicit(&from->sum, memory_order_relaxed);
+    double compensation = atomic_load_explicit(&from->compensation, memory_order_relaxed);
+    taken.sum = subtract(sum, compensation, &from->taken_sum, &from->taken_compensation, taken.min >= 0);
     cells->taken += taken.values;
     return taken;
+}
+
+/* ---- A thread that ends inside a call ---------------------------------------------------------- */
+
+static uint64_t count_buckets(const struct wr_cell_buckets *buckets)
+{
+    uint64_t values = 0;
+    for (; buckets; buckets = buckets->older)
+        for (uint32_t i = 0; i < buckets->count; i++)
+            values += atomic_load_explicit(&buckets->values[i], memory_order_relaxed);
+    return values;
+}
+
+void wr_cells_recount(struct wr_cells *cells)
+{
+    uint64_t values = 0;
+    const struct wr_cell *cell;
+    for (uint32_t next = atomic_load_explicit(&cells->first, memory_order_relaxed); next; next = cell->next) {
+        cell = wr_cells_place(cells, next - 1);
+        values += atomic_load_explicit(&cell->values, memory_order_relaxed) +
+                  count_buckets(atomic_load_explicit(&cell->buckets, memory_order_relaxed));
+    }
+    atomic_store_explicit(&cells->values, values, memory_order_relaxed);
 }

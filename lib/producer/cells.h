@@ -20,6 +20,7 @@
 #ifndef WR_CELLS_H
 #define WR_CELLS_H
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -34,6 +35,10 @@
 #include "text/common.h"
 
 enum { WR_CELLS_CHUNKS = 16, WR_CELLS_FIRST_CHUNK = 1024 };
+
+/* No sum in a cell gets beyond it, so that what all threads have added is finite: there are at most 1,024 of
+ * them, and the largest double is 4,494 times as large. */
+#define WR_CELLS_MOST 4e304
 
 /* Of a histogram. One with other bounds has another one. */
 struct wr_cell_buckets {
@@ -63,19 +68,20 @@ struct wr_cell {
     _Atomic(struct wr_cell_buckets *) buckets; /* the latest first; NULL: it was no histogram yet */
 
     /* written when it is opened */
-    uint32_t series;
+    uint32_t next; /* the series of the one that was opened before, and 1; 0: there is none */
     bool is_open;
-    struct wr_cell *next;
 
     /* under the round lock: of the above, what was taken */
     uint64_t taken;
-    double taken_sum;
+    double taken_sum, taken_compensation;
 };
+
+static_assert(sizeof(struct wr_cell) == WR_LINE, "two threads write no line");
 
 /* Of one thread. All zeros: none. */
 struct wr_cells {
     _Atomic uint64_t values;                 /* of all cells */
-    _Atomic(struct wr_cell *) first;         /* those that are open, the latest first */
+    _Atomic uint32_t first;                  /* as `next`: the series of the cell that was opened last */
     uint64_t taken;                          /* under the round lock: of the values */
     struct wr_cell *chunks[WR_CELLS_CHUNKS]; /* chunk n holds WR_CELLS_FIRST_CHUNK << n of them, by series */
     _Atomic(struct wr_cell *) published[WR_CELLS_CHUNKS]; /* the same for the reader, see wr_cells_find */
@@ -97,7 +103,7 @@ static inline struct wr_cell *wr_cells_place(const struct wr_cells *cells, uint3
 }
 
 /* [producer, in a call] Adds one value, with an increment of the sum that is at least 0. Returns false, and
- * has done nothing, if there is no cell yet, or if the sum would not be finite. */
+ * has done nothing, if there is no cell yet, or if the sum would be beyond WR_CELLS_MOST. */
 static inline bool wr_cells_add(struct wr_cells *cells, uint32_t series, double increment)
 {
     struct wr_cell *cell = wr_cells_place(cells, series);
@@ -106,7 +112,7 @@ static inline bool wr_cells_add(struct wr_cells *cells, uint32_t series, double 
     double sum = atomic_load_explicit(&cell->sum, memory_order_relaxed);
     double compensation = atomic_load_explicit(&cell->compensation, memory_order_relaxed);
     double after = sum + increment;
-    if (WR_UNLIKELY(!(after <= DBL_MAX)))
+    if (WR_UNLIKELY(!(after <= WR_CELLS_MOST)))
         return false;
     /* as in neumaier.h, with less to ask for where nothing is negative */
     compensation += sum < increment ? (increment - after) + sum : (sum - after) + increment;
@@ -119,6 +125,17 @@ static inline bool wr_cells_add(struct wr_cells *cells, uint32_t series, double 
     atomic_store_explicit(&cell->values, values + 1, memory_order_release);
     return true;
 }
+
+/* [producer, in a call] Whether there is a cell whose sum would be beyond WR_CELLS_MOST. */
+static inline bool wr_cells_are_full(const struct wr_cells *cells, uint32_t series, double increment)
+{
+    const struct wr_cell *cell = wr_cells_place(cells, series);
+    return cell && cell->is_open &&
+           !(atomic_load_explicit(&cell->sum, memory_order_relaxed) + increment <= WR_CELLS_MOST);
+}
+
+/* [producer, as its thread ends inside a call] A value that no cell counts was not added. */
+void wr_cells_recount(struct wr_cells *cells);
 
 /* [producer, in a call] The same for a histogram. view: of the series. */
 bool wr_cells_open_buckets(struct wr_cells *cells, uint32_t series, const weir_series *view);
@@ -143,7 +160,7 @@ static inline void wr_cell_raise(_Atomic double *max, double value)
 }
 
 /* [producer, in a call] Adds one finite value of a histogram. Returns false, and has done nothing, if there are
- * no buckets of this view yet, or if the sum would not be finite. */
+ * no buckets of this view yet, or if the sum would be beyond WR_CELLS_MOST. */
 WR_ALWAYS_INLINE bool wr_cells_add_to_buckets(struct wr_cells *cells, uint32_t series, const weir_series *view,
                                               double value)
 {
@@ -156,7 +173,7 @@ WR_ALWAYS_INLINE bool wr_cells_add_to_buckets(struct wr_cells *cells, uint32_t s
     double sum = atomic_load_explicit(&to->sum, memory_order_relaxed);
     double compensation = atomic_load_explicit(&to->compensation, memory_order_relaxed);
     wr_neumaier_add(&sum, &compensation, value);
-    if (WR_UNLIKELY(!isfinite(sum)))
+    if (WR_UNLIKELY(!(fabs(sum) <= WR_CELLS_MOST)))
         return false;
     uint64_t all = atomic_load_explicit(&cells->values, memory_order_relaxed);
     atomic_store_explicit(&cells->values, all + 1, memory_order_relaxed);

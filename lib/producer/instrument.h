@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "producer/cells.h"
 #include "registry/registry.h"
 
 static inline double wr_value_double(weir_number value)
@@ -16,13 +17,13 @@ static inline double wr_value_double(weir_number value)
     return value.kind == WEIR_KIND_INT ? (double)value.is.i64 : value.is.f64;
 }
 
-/* Whether the instrument takes the value: a counter finite increments of at least 0, a histogram finite values,
- * a gauge any. */
+/* Whether the instrument takes the value: a counter increments of at least 0 that fit a cell, a histogram
+ * finite values, a gauge any. */
 static inline bool wr_instrument_accepts(uint8_t instrument, weir_number value)
 {
     double number = wr_value_double(value);
     switch (instrument) {
-    case WEIR_COUNTER: return number >= 0 && number <= DBL_MAX; /* neither is true of NaN */
+    case WEIR_COUNTER: return number >= 0 && number <= WR_CELLS_MOST; /* neither is true of NaN */
     case WEIR_HISTOGRAM: return isfinite(number);
     default: return true;
     }

@@ -118,6 +118,8 @@ static void release_producer(void *value)
         return;
     /* the thread may have ended inside a call, by pthread_exit or cancellation: what it had not published is
      * lost, and the thread that adopts the ring is in no call. release: as in wr_fast_add_end */
+    if (atomic_load_explicit(&producer->busy, memory_order_relaxed))
+        wr_cells_recount(&producer->cells);
     atomic_store_explicit(&producer->busy, 0, memory_order_release);
     if (atomic_load_explicit(&producer->reads, memory_order_relaxed) & 1)
         wr_producer_end_reading(producer);

@@ -51,7 +51,7 @@ int wr_intake_refuse_value(const struct weir_metric *metric, weir_number value, 
     const weir_series *view = atomic_load_explicit(&metric->view, memory_order_acquire);
     snprintf(message, sizeof message, "name \"%s\": %g is not a value of a %s", metric->name,
              wr_value_double(value),
-             view->instrument == WEIR_COUNTER ? "counter, whose increments are finite and at least 0"
+             view->instrument == WEIR_COUNTER ? "counter, whose increments are at least 0 and at most 4e304"
                                               : "histogram, whose values are finite");
     return wr_intake_refuse(WEIR_REFUSED_ARGUMENT, count, message);
 }
@@ -641,7 +641,14 @@ WR_NEVER_INLINE static int add_in_ring(struct wr_producer *producer, struct weir
 WR_NEVER_INLINE static int add_first_or_in_ring(struct wr_producer *producer, struct weir_metric *metric,
                                                 uint8_t instrument, weir_number value)
 {
-    return add_first(producer, metric, instrument, value, true) ? 0 : add_in_ring(producer, metric, value);
+    if (add_first(producer, metric, instrument, value, true))
+        return 0;
+    if (instrument == WEIR_COUNTER && may_sum(producer) && wr_instrument_accepts(instrument, value) &&
+        wr_cells_are_full(&producer->cells, metric->series, wr_value_double(value))) {
+        wr_fast_add_end(producer);
+        return wr_intake_refuse(WEIR_REFUSED_ARGUMENT, 1, "the total of the counter would not be finite");
+    }
+    return add_in_ring(producer, metric, value);
 }
 
 WR_NEVER_INLINE static int add_measure(struct wr_producer *producer, struct weir_metric *metric,

@@ -503,6 +503,32 @@ Test(aggregate, what_is_no_number_is_dropped_and_counted)
     expect("a.count", 1);
 }
 
+Test(aggregate, an_increment_that_would_make_a_total_infinite_is_refused_alone)
+{
+    weir_metric *bytes = weir_get_counter(stream, "bytes");
+    weir_metric_add(bytes, 1); /* a thread's first value goes another way */
+    weir_metric_add(bytes, 4e304);
+    cr_assert_eq(weir_metric_add(bytes, 4e304), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_metric_add(bytes, 1e308), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_metric_add(bytes, 1), 0, "%s", weir_last_error());
+    deliver();
+    expect_total("bytes", 4e304);
+    cr_assert_eq(stats_of("capture").delivered, 3);
+}
+
+Test(aggregate, a_series_that_begins_anew_counts_small_increments_after_large_ones)
+{
+    weir_metric *bytes = weir_get_counter(stream, "bytes");
+    weir_metric_add(bytes, 1e17);
+    deliver();
+    cr_assert_eq(weir_metric_remove(bytes), 0, "%s", weir_last_error());
+    for (int i = 1; i <= 3; i++) {
+        weir_metric_add(bytes, 1);
+        deliver();
+        expect_total("bytes", i);
+    }
+}
+
 Test(aggregate, values_of_too_many_series_are_dropped_and_counted)
 {
     configure("{\"aggregate\": \"1d\", \"aggregate_series\": 27}"); /* a value has nine parts */

@@ -72,13 +72,22 @@ void sums_add_values(struct sums *sums)
     }
 }
 
-/* Values that were added while the configuration changed may come as so many of their mean: of a histogram in
- * any bucket. With a journal none are summed where they are added. */
-static void add_possible(struct bounds *bounds, const struct world_value *value)
+/* Values that were added while the configuration changed may come as so many of their mean, of a histogram in
+ * any bucket, to a handler that did not sum them all the time. With a journal none are summed where they are
+ * added. */
+static bool is_rounded(const struct world_value *value, int handler)
 {
-    bool is_rounded = value->lo != value->hi && !plan_terms.journal;
+    uint32_t group = world_group_of(value->series);
+    bool always_sums = true;
+    for (uint32_t k = value->lo; k <= value->hi; k++)
+        always_sums &= !(plan_configs[k].routes[group] >> handler & 1) || plan_summing(k, group) >> handler & 1;
+    return value->lo != value->hi && !plan_terms.journal && !always_sums;
+}
+
+static void add_possible(struct bounds *bounds, const struct world_value *value, int handler)
+{
     world_sum_add(&bounds->most, value->series, value->value);
-    if (!is_rounded)
+    if (!is_rounded(value, handler))
         return;
     bounds->is_rounded = true;
     for (uint32_t i = 0; world_is_histogram(value->series) && i < WORLD_BUCKETS; i++)
@@ -86,10 +95,10 @@ static void add_possible(struct bounds *bounds, const struct world_value *value)
             bounds->most.buckets[i]++;
 }
 
-static void add_certain(struct bounds *bounds, const struct world_value *value)
+static void add_certain(struct bounds *bounds, const struct world_value *value, int handler)
 {
     world_sum_add(&bounds->least, value->series, value->value);
-    if (bounds->is_rounded && world_is_histogram(value->series) && value->lo != value->hi)
+    if (bounds->is_rounded && world_is_histogram(value->series) && is_rounded(value, handler))
         bounds->least.buckets[world_bucket(value->series, value->value)]--;
 }
 
@@ -100,9 +109,9 @@ static void add_value(struct table *table, const struct world_value *value, bool
     for (int i = WORLD_PLAIN_HANDLERS; i < WORLD_HANDLERS; i++) {
         struct bounds *bounds = &table->bounds[i][value->series];
         if (possible >> i & 1)
-            add_possible(bounds, value);
+            add_possible(bounds, value, i);
         if (certain >> i & 1 && value->fate == WORLD_TAKEN)
-            add_certain(bounds, value);
+            add_certain(bounds, value, i);
     }
 }
 
@@ -170,7 +179,7 @@ static struct table *make_table(void)
 /* ---- Totals and levels ----------------------------------------------------------------------- */
 
 /* What this process has added to a series, wherever it went. */
-static struct bounds add_up(uint32_t series)
+static struct bounds add_up(uint32_t series, int handler)
 {
     struct bounds bounds = {0};
     uint32_t count;
@@ -179,8 +188,8 @@ static struct bounds add_up(uint32_t series)
         for (uint32_t k = 0; k < count; k++) {
             if (values[k].process != world_self || values[k].fate != WORLD_TAKEN || values[k].series != series)
                 continue;
-            add_possible(&bounds, &values[k]);
-            add_certain(&bounds, &values[k]);
+            add_possible(&bounds, &values[k], handler);
+            add_certain(&bounds, &values[k], handler);
         }
     }
     return bounds;
@@ -198,7 +207,7 @@ static struct world_sum total_of(int handler, uint32_t series)
 static void check_total(int handler, uint32_t series, bool adopted)
 {
     struct world_sum total = total_of(handler, series);
-    struct bounds bounds = add_up(series);
+    struct bounds bounds = add_up(series, handler);
     double slack = bounds.is_rounded ? rounding : 0;
     bool counts = handler != WORLD_PARTED || world_name_of(series) != WORLD_HITS;
     if (counts && (total.count < bounds.least.count || (!adopted && total.count > bounds.most.count)))

@@ -192,6 +192,22 @@ Test(producer, the_ring_of_a_thread_that_ended_inside_a_call_is_adopted)
                   "otherwise every call would count as nested");
 }
 
+static void *end_inside_an_addition(void *argument)
+{
+    struct wr_producer *producer = wr_producers_attach(&producers);
+    (void)argument;
+    wr_fast_add_begin(producer);
+    cr_assert(wr_cells_open(&producer->cells, 5) && wr_cells_add(&producer->cells, 5, 1));
+    atomic_fetch_add(&producer->cells.values, 1); /* the next value is counted, and not added yet */
+    pthread_exit(NULL);
+}
+
+Test(producer, what_a_thread_that_ended_inside_a_call_did_not_add_is_not_counted)
+{
+    on_thread(end_inside_an_addition, NULL);
+    cr_assert_eq(atomic_load(&wr_producers_attach(&producers)->cells.values), 1);
+}
+
 static pthread_key_t late_key;
 static bool was_gone;
 

@@ -256,6 +256,8 @@ Test(family, counters_take_finite_increments_that_are_not_negative)
     cr_assert(wr_instrument_accepts(WEIR_COUNTER, number(1.5)));
     cr_assert_not(wr_instrument_accepts(WEIR_COUNTER, number(-1)));
     cr_assert_not(wr_instrument_accepts(WEIR_COUNTER, number(NAN)));
+    cr_assert(wr_instrument_accepts(WEIR_COUNTER, number(WR_CELLS_MOST)));
+    cr_assert_not(wr_instrument_accepts(WEIR_COUNTER, number(DBL_MAX)));
     cr_assert_not(wr_instrument_accepts(WEIR_COUNTER, number(INFINITY)));
     cr_assert_not(wr_instrument_accepts(WEIR_COUNTER, WEIR_INT(-1)));
 }
