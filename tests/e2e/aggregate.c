@@ -123,7 +123,7 @@ struct turns {
     pthread_barrier_t changed, next;
 };
 
-enum { ROUNDS = 300 };
+enum { ROUNDS = 10000 };
 
 static void *take_turns(void *argument)
 {

@@ -249,6 +249,54 @@ Test(sources, instruments_are_declared_increments_scaled_and_levels_changed)
     assert_ledger("capture");
 }
 
+/* One adds 1 to the level, then the other one takes it away, then the test looks. */
+enum { TURNS = 10000 };
+static pthread_barrier_t up, down, seen;
+
+static void move_in_turn(const weir_host *host, const char *tag, weir_outcome *outcome)
+{
+    (void)outcome;
+    const weir_record change = {.group = "app", .instrument = WEIR_GAUGE, .flags = WEIR_RECORD_CHANGE};
+    bool is_first = strcmp(tag, "first") == 0;
+    for (int i = 0; i < TURNS; i++) {
+        if (is_first)
+            cr_assert_eq(add(host, change, "in_flight", 1), WEIR_ADD_TAKEN);
+        pthread_barrier_wait(&up);
+        if (!is_first)
+            cr_assert_eq(add(host, change, "in_flight", -1), WEIR_ADD_TAKEN);
+        pthread_barrier_wait(&down);
+        pthread_barrier_wait(&seen);
+    }
+}
+
+Test(sources, a_gauge_that_two_of_them_change_in_turn_is_its_level)
+{
+    char text[2 * sizeof plugin + 512];
+    snprintf(text, sizeof text,
+             "{\"sources\":{\"one\":{\"type\":\"scripted\",\"plugin\":\"%s\",\"tag\":\"first\"},"
+             "\"two\":{\"type\":\"scripted\",\"plugin\":\"%s\"}},"
+             "\"handlers\":{\"capture\":{\"type\":\"capture\",\"aggregate\":\"1d\"}},\"groups\":{\"*\":"
+             "\"capture\"}}",
+             plugin, plugin);
+    pthread_barrier_init(&up, NULL, 2);
+    pthread_barrier_init(&down, NULL, 3);
+    pthread_barrier_init(&seen, NULL, 3);
+    await_day();
+    script->run = move_in_turn;
+    cr_assert_eq(weir_configure_text(text, strlen(text)), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_start_sources(), 0, "%s", weir_last_error());
+    for (int i = 0; i < TURNS; i++) {
+        pthread_barrier_wait(&down);
+        cr_assert_eq(weir_flush(-1), 0, "%s", weir_last_error());
+        const struct captured *level = capture_at(capture_count() - 1);
+        cr_assert(strcmp(level->name, "in_flight") == 0 && level->value == 0, "turn %d: %s=%g", i, level->name,
+                  level->value);
+        pthread_barrier_wait(&seen);
+    }
+    wait_end();
+    assert_ledger("capture");
+}
+
 /* Each is refused, and counted with its values. */
 static void add_faulty(const weir_host *host, const char *tag, weir_outcome *outcome)
 {

@@ -1,6 +1,8 @@
 /* summed: threads add to counters, gauges and histograms, summed by themselves or not, while the configuration
  * changes between handlers that sum, that take single values, and both, while children are forked, and until a
- * shutdown refuses them: each increment that was taken arrives once. */
+ * shutdown refuses them: each increment that was taken arrives once. A group of its own is always summed by one
+ * handler, in each configuration with another interval, and in some beside single values: there each bucket is
+ * exact, and no total ever falls. */
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,6 +17,7 @@
 
 enum { THREADS = 4, TURNS = 60, SERIES = 20, FORK_EACH = 6, CHILD_VALUES = 100 };
 enum { MOST = 99 }; /* the largest measure */
+enum { KEPT = 3 };  /* buckets of what is always summed */
 
 static _Atomic uint64_t added, gauged, measured;
 static _Atomic uint64_t quarters; /* what was added to counters */
@@ -23,6 +26,10 @@ static _Atomic uint64_t quarters; /* what was added to counters */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t arrived, gauges_arrived, measures_arrived;
 static double sum; /* of counters */
+
+static const double kept_bounds[KEPT - 1] = {5, 15};
+static _Atomic uint64_t kept[KEPT];
+static uint64_t kept_totals[KEPT];
 
 /* ---- The destination ------------------------------------------------------------------------- */
 
@@ -38,6 +45,14 @@ static void count(const weir_series *series, uint64_t values, double all)
     }
     arrived += values;
     sum += all;
+}
+
+static void check_kept(const weir_summary *summary)
+{
+    for (size_t i = 0; i < summary->bucket_count; i++) {
+        PLAIN_CHECK(summary->total_buckets[i] >= kept_totals[i], "no total falls");
+        kept_totals[i] = summary->total_buckets[i];
+    }
 }
 
 static void check_buckets(const weir_summary *summary)
@@ -66,8 +81,13 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
         weir_summary summary = {.size = sizeof summary};
         if (sample->kind == WEIR_KIND_SUMMARY) {
             PLAIN_CHECK(summaries->read(host, batch, sample, &summary));
-            count(series, summary.count, summary.sum);
             check_buckets(&summary);
+        }
+        if (series->name[0] == 'k') {
+            PLAIN_CHECK(sample->kind == WEIR_KIND_SUMMARY);
+            check_kept(&summary);
+        } else if (sample->kind == WEIR_KIND_SUMMARY) {
+            count(series, summary.count, summary.sum);
         } else {
             count(series, 1, sample->value.f64);
         }
@@ -108,6 +128,7 @@ static void *add(void *number)
     weir_stream *stream = weir_get_stream("summed");
     weir_metric *gauge = weir_get_gauge(stream, "gauge");
     weir_metric *histogram = weir_get_histogram(stream, "histogram", NULL, 0);
+    weir_metric *always = weir_get_histogram(weir_get_stream("kept"), "kept", kept_bounds, KEPT - 1);
     for (int i = 0; i < SERIES; i++) {
         char name[32];
         snprintf(name, sizeof name, "counter%d", i);
@@ -125,6 +146,11 @@ static void *add(void *number)
         levels += weir_metric_change(gauge, -1) == 0;
         for (int i = 0; i < 100; i++)
             measures += weir_metric_add(histogram, plain_draw(&state, MOST + 1)) == 0;
+        for (int i = 0; i < 100; i++) {
+            uint32_t bucket = plain_draw(&state, KEPT);
+            if (weir_metric_add(always, 10 * bucket) == 0)
+                atomic_fetch_add(&kept[bucket], 1);
+        }
         atomic_fetch_add(&measured, measures);
         atomic_fetch_add(&added, increments);
         atomic_fetch_add(&gauged, levels);
@@ -146,11 +172,14 @@ static void configure(int turn)
     };
     static const char *const routes[] = {"\"a\"", "\"a\"", "[\"a\",\"b\"]", "[\"a\",\"b\"]", "\"c\""};
     enum { KINDS = sizeof routes / sizeof *routes };
-    char text[400];
-    int length =
-        snprintf(text, sizeof text,
-                 "{\"settings\":{\"shutdown_timeout\":\"1h\"},\"handlers\":{%s},\"groups\":{\"*\":%s}}",
-                 handlers[turn % KINDS], routes[turn % KINDS]);
+    static const char *const beside[] = {"", ",\"n\""};
+    char text[600];
+    int length = snprintf(text, sizeof text,
+                          "{\"settings\":{\"shutdown_timeout\":\"1h\"},\"handlers\":{%s,\"n\":{\"type\":"
+                          "\"null\",\"block_timeout\":"
+                          "\"1h\"},\"k\":{\"type\":\"counting\",\"aggregate\":\"%dms\",\"percentiles\":[]}},"
+                          "\"groups\":{\"*\":%s,\"kept\":[\"k\"%s]}}",
+                          handlers[turn % KINDS], 10 + turn % 7, routes[turn % KINDS], beside[turn % 2]);
     int refused = weir_configure_text(text, (size_t)length);
     if (refused)
         fprintf(stderr, "%s\n", weir_last_error());
@@ -163,10 +192,11 @@ static void fork_child(void)
     weir_stats process;
     pid_t child = fork();
     if (child == 0) {
-        weir_metric *counter = weir_get_counter(weir_get_stream("summed"), "counter0");
-        weir_metric *histogram = weir_get_histogram(weir_get_stream("summed"), "histogram", NULL, 0);
         pthread_mutex_init(&lock, NULL);
         arrived = measures_arrived = 0;
+        memset(kept_totals, 0, sizeof kept_totals);
+        weir_metric *counter = weir_get_counter(weir_get_stream("summed"), "counter0");
+        weir_metric *histogram = weir_get_histogram(weir_get_stream("summed"), "histogram", NULL, 0);
         for (int i = 0; i < CHILD_VALUES; i++) {
             PLAIN_CHECK(weir_metric_add(counter, 1) == 0);
             PLAIN_CHECK(weir_metric_add(histogram, 1) == 0);
@@ -208,7 +238,12 @@ int main(void)
             "%" PRIu64 " increments, %" PRIu64 " arrived: %g, %.3f; %" PRIu64 " and %" PRIu64 " of gauges\n",
             added, arrived, (double)quarters / 4, sum, gauged, gauges_arrived);
     fprintf(stderr, "%" PRIu64 " measures, %" PRIu64 " arrived\n", measured, measures_arrived);
-    PLAIN_CHECK(process.added == added + gauged + measured && process.unrouted == 0);
+    for (int i = 0; i < KEPT; i++)
+        fprintf(stderr, "bucket %d: %" PRIu64 " added, %" PRIu64 " arrived\n", i, kept[i], kept_totals[i]);
+    for (int i = 0; i < KEPT; i++)
+        PLAIN_CHECK(kept_totals[i] == kept[i] && kept[i] > 0, "each bucket");
+    PLAIN_CHECK(process.added == added + gauged + measured + kept[0] + kept[1] + kept[2] &&
+                process.unrouted == 0);
     PLAIN_CHECK(added > 0 && arrived == added && gauges_arrived == gauged && measures_arrived == measured);
     /* what was added while a route changed arrives as values of equal size, whose sum is rounded */
     PLAIN_CHECK(fabs(sum - (double)quarters / 4) < 0.125);
