@@ -97,11 +97,9 @@ void wr_lane_unlock(struct wr_lane *lane)
 
 void wr_lane_fail_waiters(struct wr_lane *lane, int error)
 {
-    lane->ledger.waiters.error = error;
-    if (!error)
-        return;
-    wr_lane_ledger_complete(&lane->ledger, UINT64_MAX, error);
-    wr_condition_wake(&lane->progress);
+    wr_lane_ledger_fail_calls(&lane->ledger, error);
+    if (error)
+        wr_condition_wake(&lane->progress);
 }
 
 /* ---- Offering -------------------------------------------------------------------------------- */
@@ -185,11 +183,9 @@ static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int
         .count = offer->count,
         .slot = offer->slot,
         .bytes = wr_segment_bytes(offer->segment, offer->first, offer->count),
-        .position = lane->ledger.position,
-        .id = lane->ledger.next_id,
         .since_ns = now_ns,
     };
-    wr_lane_ledger_offer(&lane->ledger, offer->count);
+    wr_lane_ledger_offer(&lane->ledger, &range);
     int ending = wr_lane_ending(lane);
     if (ending != WR_LANE_LIVES) {
         wr_lane_ledger_discard(&lane->ledger, &range, (enum weir_drop)ending);
@@ -197,7 +193,7 @@ static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int
         return;
     }
     uint64_t queued_before = lane->ledger.queue.samples;
-    wr_sync_waiters_add(&lane->ledger.waiters, lane->ledger.position, offer->ticket);
+    wr_lane_ledger_await(&lane->ledger, offer->ticket);
     enqueue(lane, &range, offer);
     wr_backpressure_rise(&lane->pressure, wr_lane_pressing_bytes(lane), now_ns);
     if (offer->now && !queued_before && wr_lane_now_claim(lane, offer->count, now_ns, offer->now))
@@ -221,8 +217,7 @@ enum wr_waiting wr_lane_offer(struct wr_lane *lane, const struct wr_offer *offer
 struct wr_sample_id wr_lane_take_ids(struct wr_lane *lane, uint64_t count)
 {
     wr_lock_enter(&lane->lock);
-    struct wr_sample_id first = lane->ledger.next_id;
-    lane->ledger.next_id.sequence += count;
+    struct wr_sample_id first = wr_lane_ledger_take_ids(&lane->ledger, count);
     wr_lane_unlock(lane);
     return first;
 }
@@ -230,9 +225,7 @@ struct wr_sample_id wr_lane_take_ids(struct wr_lane *lane, uint64_t count)
 void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why)
 {
     wr_lock_enter(&lane->lock);
-    wr_lane_ledger_pass(&lane->ledger, false, why, count);
-    lane->ledger.position += count;
-    lane->ledger.next_id.sequence += count;
+    wr_lane_ledger_refuse(&lane->ledger, why, count);
     wr_lane_unlock(lane);
 }
 

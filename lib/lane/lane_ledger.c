@@ -53,6 +53,13 @@ void wr_lane_ledger_complete(struct wr_lane_ledger *ledger, uint64_t position, i
     wr_sync_waiters_complete(&ledger->waiters, 0, position, result);
 }
 
+void wr_lane_ledger_fail_calls(struct wr_lane_ledger *ledger, int error)
+{
+    ledger->waiters.error = error;
+    if (error)
+        wr_lane_ledger_complete(ledger, UINT64_MAX, error);
+}
+
 static void complete_range(struct wr_lane_ledger *ledger, const struct wr_range *range, int result)
 {
     wr_sync_waiters_complete(&ledger->waiters, range->position, range->position + range->count, result);
@@ -157,6 +164,13 @@ void wr_lane_ledger_pass(struct wr_lane_ledger *ledger, bool recovered, enum wei
 {
     *(recovered ? &ledger->recovered : &ledger->offered) += count;
     ledger->dropped[why] += count;
+}
+
+void wr_lane_ledger_refuse(struct wr_lane_ledger *ledger, enum weir_drop why, uint64_t count)
+{
+    wr_lane_ledger_pass(ledger, false, why, count);
+    wr_lane_ledger_take_ids(ledger, count);
+    ledger->position += count;
 }
 
 void wr_lane_ledger_sum(struct wr_lane_ledger *ledger, const struct wr_lane_arrivals *arrivals)

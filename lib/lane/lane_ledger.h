@@ -7,7 +7,7 @@
  *                           + flight + spooled + moving + queue + summing
  *
  * Each function moves values from one term to another, or takes them into one on either side, so nothing else
- * changes a term. `flight` is 0 if it is of `spooled`, or settled early.
+ * changes a term, nor any other field. `flight` is 0 if it is of `spooled`, or settled early.
  *
  * Delivered first is what is in flight, then what is spooled, then what is being moved there, then the queue.
  */
@@ -29,7 +29,7 @@ struct wr_spool_count;
 /* The batch that the handler is working on, or is given next. */
 struct wr_flight {
     struct wr_range range; /* segment NULL: none */
-    bool in_handler;       /* from WR_LANE_NEXT_EMIT to its outcome: the handler may be reading it */
+    bool in_handler;       /* the handler may be reading it: see wr_lane_ledger_enter_handler */
     bool spooled;          /* read from disk, where it stays until it is settled */
     bool settled_early;    /* settled while in the handler, whose outcome is going to be ignored */
 };
@@ -106,16 +106,25 @@ uint64_t wr_lane_ledger_done(const struct wr_lane_ledger *ledger);
 
 /* ---- What comes ------------------------------------------------------------------------------ */
 
-/* Counts new samples; the first of them has the position and identity that were next before. The caller queues,
- * drops or discards them then. */
-static inline void wr_lane_ledger_offer(struct wr_lane_ledger *ledger, uint32_t count)
+/* Takes the identities of `count` samples that do not come by an offer, and returns the first. */
+static inline struct wr_sample_id wr_lane_ledger_take_ids(struct wr_lane_ledger *ledger, uint64_t count)
 {
-    ledger->offered += count;
-    ledger->position += count;
+    struct wr_sample_id first = ledger->next_id;
     ledger->next_id.sequence += count;
+    return first;
 }
 
-/* The same of the summaries of the open interval, which are all of a segment; gives the range both. */
+/* Counts new samples, and gives their range position and identity. The caller queues, drops or discards them
+ * then. */
+static inline void wr_lane_ledger_offer(struct wr_lane_ledger *ledger, struct wr_range *range)
+{
+    range->position = ledger->position;
+    range->id = wr_lane_ledger_take_ids(ledger, range->count);
+    ledger->offered += range->count;
+    ledger->position += range->count;
+}
+
+/* The same of the summaries of the open interval, which are all of a segment. */
 void wr_lane_ledger_offer_sums(struct wr_lane_ledger *ledger, struct wr_range *range);
 
 /* Queues a range; drops it if out of memory for the queue's list. */
@@ -129,8 +138,16 @@ static inline void wr_lane_ledger_push(struct wr_lane_ledger *ledger, const stru
 /* Queues samples of an earlier process. Returns false, and counts nothing, if out of memory. */
 bool wr_lane_ledger_recover(struct wr_lane_ledger *ledger, struct wr_range *range);
 
-/* Counts values that are dropped before they are queued, and get no position here. */
+/* Counts values that are dropped before they are queued, and get no position here; samples that have one, and
+ * an identity. */
 void wr_lane_ledger_pass(struct wr_lane_ledger *ledger, bool recovered, enum weir_drop why, uint64_t count);
+void wr_lane_ledger_refuse(struct wr_lane_ledger *ledger, enum weir_drop why, uint64_t count);
+
+/* A call waits for all that was offered so far; one without a ticket does not. */
+static inline void wr_lane_ledger_await(struct wr_lane_ledger *ledger, struct wr_ticket ticket)
+{
+    wr_sync_waiters_add(&ledger->waiters, ledger->position, ticket);
+}
 
 /* Values have arrived in the open interval; it is discarded, and `left` of it stay in the journal. */
 void wr_lane_ledger_sum(struct wr_lane_ledger *ledger, const struct wr_lane_arrivals *arrivals);
@@ -152,8 +169,10 @@ void wr_lane_ledger_drop_oldest(struct wr_lane_ledger *ledger, uint64_t bytes);
  * is writing what is being moved. */
 void wr_lane_ledger_drop_all(struct wr_lane_ledger *ledger, enum weir_drop why, bool is_writing);
 
-/* Completes the calls that wait for samples before a position. */
+/* Completes the calls that wait for samples before a position; all, and later ones too until it is called with
+ * 0. */
 void wr_lane_ledger_complete(struct wr_lane_ledger *ledger, uint64_t position, int result);
+void wr_lane_ledger_fail_calls(struct wr_lane_ledger *ledger, int error);
 
 /* ---- What is delivered ----------------------------------------------------------------------- */
 
@@ -188,6 +207,22 @@ uint64_t wr_lane_ledger_settle(struct wr_lane_ledger *ledger, uint32_t done, uin
 
 /* The flight is settled. */
 void wr_lane_ledger_end_flight(struct wr_lane_ledger *ledger);
+
+/* The handler is given the flight; from WR_LANE_NEXT_EMIT, or the claim of a caller, to the outcome. */
+static inline void wr_lane_ledger_enter_handler(struct wr_lane_ledger *ledger)
+{
+    ledger->flight.in_handler = true;
+}
+
+/* It has returned. Returns false if the flight was settled meanwhile: it has ended. */
+static inline bool wr_lane_ledger_leave_handler(struct wr_lane_ledger *ledger)
+{
+    bool is_due = !ledger->flight.settled_early;
+    ledger->flight.in_handler = false;
+    if (!is_due)
+        wr_lane_ledger_end_flight(ledger);
+    return is_due;
+}
 
 /* ---- What is on disk ------------------------------------------------------------------------- */
 

@@ -208,7 +208,7 @@ static struct wr_lane_next_step attempt(struct wr_lane *lane, int64_t now_ns)
         return lane->stopping ? step_until(WR_LANE_NEXT_SLEEP, now_ns)
                               : requested_step(lane, now_ns); /* is_at_end is true then */
     }
-    lane->ledger.flight.in_handler = true;
+    wr_lane_ledger_enter_handler(&lane->ledger);
     wr_lane_eased(lane);
     return step_of(WR_LANE_NEXT_EMIT);
 }

@@ -33,7 +33,7 @@ bool wr_lane_now_claim(struct wr_lane *lane, uint64_t count, int64_t now_ns, str
     if (!lane->handler.has_now || lane->ledger.queue.samples != count || !is_idle(lane) ||
         is_wanted(lane, now_ns) || has_spool(lane) || !wr_lane_next_load(lane, now_ns))
         return false;
-    lane->ledger.flight.in_handler = true;
+    wr_lane_ledger_enter_handler(&lane->ledger);
     wr_lane_thread_enter_now(&lane->worker, now_ns);
     *now = (struct wr_lane_now){
         .lane = lane,
@@ -52,7 +52,7 @@ static void settle(struct wr_lane *lane, weir_outcome *outcome, const struct wr_
     int64_t now_ns = wr_clock_monotonic_ns();
     bool not_now = outcome->code == WEIR_OUTCOME_NOT_NOW;
     if (not_now && !outcome->done && !lane->ledger.flight.settled_early) {
-        lane->ledger.flight.in_handler = false; /* the worker continues with it */
+        wr_lane_ledger_leave_handler(&lane->ledger); /* the worker continues with it */
         return;
     }
     if (not_now)

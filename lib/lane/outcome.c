@@ -268,11 +268,8 @@ static void count_settled(struct wr_lane *lane, const weir_outcome *outcome,
 void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome, const struct wr_lane_omissions *omissions,
                         int64_t now_ns)
 {
-    lane->ledger.flight.in_handler = false;
-    if (lane->ledger.flight.settled_early) {
-        wr_lane_ledger_end_flight(&lane->ledger);
+    if (!wr_lane_ledger_leave_handler(&lane->ledger))
         return;
-    }
     check(lane, outcome);
     store_error(lane, outcome, now_ns);
     count_settled(lane, outcome, omissions, now_ns);
