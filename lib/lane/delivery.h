@@ -27,7 +27,7 @@ enum wr_delivery_health {
     WR_DELIVERY_GIVEN_UP, /* there will be none until the handler is configured again or reloaded */
 };
 
-/* All zeros: CLOSED, and there was no attempt. */
+/* Only the functions below change it, and backoff's. All zeros: CLOSED, and there was no attempt. */
 struct wr_delivery {
     enum wr_delivery_connection connection;
     enum wr_delivery_health health;
@@ -71,6 +71,41 @@ void wr_delivery_closed(struct wr_delivery *delivery);
 
 /* Has it closed, if it is open. */
 void wr_delivery_break(struct wr_delivery *delivery);
+
+/* Samples were settled; it has flushed, or is not flushed again. */
+static inline void wr_delivery_settled(struct wr_delivery *delivery, bool has_flush)
+{
+    delivery->needs_flush = has_flush;
+}
+
+static inline void wr_delivery_flushed(struct wr_delivery *delivery)
+{
+    delivery->needs_flush = false;
+}
+
+/* ---- Faults: violations of the contract ------------------------------------------------------ */
+
+/* The handler has changed process state. */
+static inline void wr_delivery_breach(struct wr_delivery *delivery, const char *breach)
+{
+    delivery->breach = breach;
+}
+
+/* What was wrong with a call, and is counted: its outcome (outcome_fault), or else a breach. NULL: nothing. */
+static inline const char *wr_delivery_take_fault(struct wr_delivery *delivery, const char *outcome_fault)
+{
+    const char *fault = outcome_fault ? outcome_fault : delivery->breach;
+    delivery->breach = NULL;
+    delivery->faults += fault != NULL;
+    delivery->faults_in_a_row += fault != NULL;
+    return fault;
+}
+
+/* A call without any fault ends a row of faults. */
+static inline void wr_delivery_end_faults(struct wr_delivery *delivery)
+{
+    delivery->faults_in_a_row = 0;
+}
 
 /* ---- Attempts -------------------------------------------------------------------------------- */
 

@@ -90,7 +90,7 @@ void wr_lane_thread_leave(struct wr_lane *lane, const char *breach)
     wr_lock_enter(&lane->lock);
     wr_lane_thread_park_if_abandoned(lane);
     if (breach)
-        lane->delivery.breach = breach;
+        wr_delivery_breach(&lane->delivery, breach);
     lane->worker.state = WR_THREAD_AWAKE;
     lane->worker.busy_since_ns = 0;
     wr_condition_wake(&lane->progress);

@@ -116,16 +116,13 @@ static void fail(struct wr_lane *lane, const weir_outcome *outcome, int64_t now_
         fail_permanently(lane, error_of(outcome), now_ns);
 }
 
-/* Counts a violation of the contract, by the outcome or by a side effect (lane->delivery.breach); after
- * WR_LANE_FAULTS_MOST in a row the handler has failed. outcome_fault: NULL if the outcome is valid. */
-static void count_fault(struct wr_lane *lane, weir_outcome *outcome, const char *outcome_fault)
+/* Counts a violation of the contract, by the outcome or by a side effect; after WR_LANE_FAULTS_MOST in a row
+ * the handler has failed. outcome_fault: NULL if the outcome is valid. Returns whether there was one. */
+static bool count_fault(struct wr_lane *lane, weir_outcome *outcome, const char *outcome_fault)
 {
-    const char *fault = outcome_fault ? outcome_fault : lane->delivery.breach;
-    lane->delivery.breach = NULL;
+    const char *fault = wr_delivery_take_fault(&lane->delivery, outcome_fault);
     if (!fault)
-        return;
-    lane->delivery.faults++;
-    lane->delivery.faults_in_a_row++;
+        return false;
     bool last = lane->delivery.faults_in_a_row >= WR_LANE_FAULTS_MOST;
     if (outcome_fault || last) /* a valid outcome keeps its reason */
         snprintf(outcome->reason, sizeof outcome->reason, "%s", fault);
@@ -133,6 +130,7 @@ static void count_fault(struct wr_lane *lane, weir_outcome *outcome, const char 
         outcome->code = WEIR_OUTCOME_FAILED;
     else if (lane->delivery.faults_in_a_row == 1)
         wr_lane_log(lane, WEIR_LOG_ERROR, "the handler type is at fault: %s", fault);
+    return true;
 }
 
 /* Corrects an error that is out of range, and a code that is unknown or that the callback may not return: these
@@ -225,14 +223,13 @@ static const char *check_counts(const struct wr_range *flight, weir_outcome *out
     return fault;
 }
 
-/* Only a call without any fault ends a row of faults. A call with several counts as one. */
+/* A call with several faults counts as one. */
 static void check(struct wr_lane *lane, weir_outcome *outcome)
 {
     const char *code_fault = check_code(outcome, true),
                *counts_fault = check_counts(&lane->ledger.flight.range, outcome);
-    if (!code_fault && !counts_fault && !lane->delivery.breach)
-        lane->delivery.faults_in_a_row = 0;
-    count_fault(lane, outcome, code_fault ? code_fault : counts_fault);
+    if (!count_fault(lane, outcome, code_fault ? code_fault : counts_fault))
+        wr_delivery_end_faults(&lane->delivery);
 }
 
 /* Settles samples at the front of the flight. Calls that wait for a rejected one fail with `error`. */
@@ -262,7 +259,7 @@ static void count_settled(struct wr_lane *lane, const weir_outcome *outcome,
     uint32_t rest = outcome->code == WEIR_OUTCOME_DROP ? lane->ledger.flight.range.count : 0;
     settle(lane, rest, rest, 0, error, now_ns);
     log_rejected(lane, outcome->rejected + rest, now_ns);
-    lane->delivery.needs_flush = lane->handler.has_flush;
+    wr_delivery_settled(&lane->delivery, lane->handler.has_flush);
 }
 
 void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome, const struct wr_lane_omissions *omissions,
@@ -294,7 +291,7 @@ static void count_flushed(struct wr_lane *lane, uint64_t wanted, int64_t now_ns)
 {
     uint64_t reached =
         wr_lane_ledger_front(&lane->ledger) < wanted ? wr_lane_ledger_front(&lane->ledger) : wanted;
-    lane->delivery.needs_flush = false;
+    wr_delivery_flushed(&lane->delivery);
     if (reached > lane->flushed)
         lane->flushed = reached;
     if (!lane->ledger.flight.range.segment)
@@ -308,7 +305,7 @@ void wr_outcome_of_flush(struct wr_lane *lane, weir_outcome *outcome, uint64_t w
     if (outcome->code == WEIR_OUTCOME_OK)
         count_flushed(lane, wanted, now_ns);
     else if (lane->stopping || lane->successor.instance)
-        lane->delivery.needs_flush = false; /* it is not tried again */
+        wr_delivery_flushed(&lane->delivery); /* it is not tried again */
     apply_code(lane, outcome, now_ns);
     wr_condition_wake(&lane->progress);
 }
