@@ -58,7 +58,7 @@ static void update_lane(struct wr_engine *engine, struct wr_plan_handler *handle
     discard(discarded, &lane_discarded);
 }
 
-/* Lanes that keep their handler must still have it. Clears `stopping`, so that they will not end. */
+/* Lanes that keep their handler must still have it. Cancels their stop, so that they will not end. */
 static bool claim_lanes(struct wr_plan *plan)
 {
     for (size_t i = 0; i < plan->count; i++) {

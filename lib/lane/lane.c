@@ -406,7 +406,7 @@ static int64_t end_time(const struct wr_lane *lane)
  * the end of the process the thread that shuts down may still save what is queued. */
 static bool must_end_in_time(const struct wr_lane *lane)
 {
-    return lane->stopping && lane->end_reason == WR_LANE_LIVES &&
+    return wr_lane_is_stopping(lane) && lane->end_reason == WR_LANE_LIVES &&
            (wr_lane_thread_runs(&lane->worker) || lane->stop_reason == WEIR_DROPPED_REMOVED);
 }
 

@@ -44,7 +44,8 @@ bool wr_lane_config_keep(struct wr_lane *lane)
     wr_lock_enter(&lane->lock);
     bool has_handler = lane->handler.instance || lane->successor.instance;
     bool kept = has_handler && lane->end_reason == WR_LANE_LIVES;
-    lane->stopping &= !kept;
+    if (kept)
+        wr_lane_stop_cancel(lane);
     wr_lane_unlock(lane);
     return kept;
 }
@@ -72,7 +73,7 @@ bool wr_lane_config_apply(struct wr_lane *lane, const struct wr_lane_change *cha
     bool replaced = false;
     *discarded = (struct wr_lane_discarded){0};
     wr_lock_enter(&lane->lock);
-    lane->stopping = false;
+    wr_lane_stop_cancel(lane);
     lane->journaled = change->journaled;
     wr_labels_drop(lane->labels);
     lane->labels = change->labels;
@@ -89,7 +90,7 @@ bool wr_lane_config_remove(struct wr_lane *lane, int64_t deadline_ns, struct wr_
 {
     *discarded = (struct wr_lane_discarded){0};
     wr_lock_enter(&lane->lock);
-    bool was_stopping = lane->stopping;
+    bool was_stopping = wr_lane_is_stopping(lane);
     bool runs = wr_lane_thread_runs(&lane->worker);
     /* while the worker destroys the old handler, the successor stays: it delivers what is queued */
     if (!runs || lane->handler.instance)

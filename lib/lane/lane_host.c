@@ -64,7 +64,7 @@ void wr_lane_host_wake_at(struct wr_lane *lane, int64_t at_ns)
 
 static bool must_stop(const struct wr_lane *lane)
 {
-    return lane->stopping || lane->successor.instance;
+    return wr_lane_is_stopping(lane) || lane->successor.instance;
 }
 
 bool wr_lane_host_is_stopping(struct wr_lane *lane)
@@ -78,7 +78,7 @@ bool wr_lane_host_is_stopping(struct wr_lane *lane)
 int64_t wr_lane_host_stop_deadline(struct wr_lane *lane)
 {
     wr_lock_enter(&lane->lock);
-    int64_t deadline_ns = lane->stopping ? lane->stop_deadline_ns : WR_NEVER;
+    int64_t deadline_ns = wr_lane_is_stopping(lane) ? lane->stop_deadline_ns : WR_NEVER;
     unlock(lane);
     return deadline_ns;
 }

@@ -28,6 +28,15 @@ enum wr_lane_fork {
     WR_LANE_FORK_NOTICED, /* the same, and a thread has seen it: it sleeps until the fork is over */
 };
 
+/* How far the lane is on its way to its end. Each of these goes with each state of its threads and of the
+ * delivery: a thread may be anywhere when its lane is stopped or abandoned. */
+enum wr_lane_stop {
+    WR_LANE_STAYS,
+    WR_LANE_STOPS,     /* it delivers what there is and ends, by stop_deadline_ns, unless configured again */
+    WR_LANE_SHUT,      /* the process ends, and the time is over: the spooler must return */
+    WR_LANE_ABANDONED, /* the same; nothing waits for the worker or the spooler any more, which must park */
+};
+
 enum { WR_LANE_FAULTS_MOST = 10 };
 
 struct wr_lane {
@@ -56,9 +65,8 @@ struct wr_lane {
     struct wr_lane_handler successor; /* replaces the handler once that is closed; instance NULL: none */
     struct wr_label_set *labels;      /* of the configuration; NULL: none */
     struct wr_delivery delivery;
-    /* enum weir_drop: why all further samples are dropped; WR_LANE_LIVES: they are not. Independent of
-     * `stopping`: only a lane that stops ends its worker, and one that has ended otherwise may get another
-     * handler. */
+    /* enum weir_drop: why all further samples are dropped; WR_LANE_LIVES: they are not. Independent of `stop`:
+     * only a lane that stops ends its worker, and one that has ended otherwise may get another handler. */
     int end_reason;
     const _Atomic bool *journaled; /* whether what is queued outlives the process; NULL: it does not */
     int64_t reminder_ns;           /* that the handler still fails is not logged before this */
@@ -70,16 +78,14 @@ struct wr_lane {
     int64_t flush_deadline_ns;
     bool reload_wanted;
     int64_t wake_at_ns; /* 0: no timer */
-    bool stopping;      /* deliver what there is and end, by stop_deadline_ns */
-    int64_t stop_deadline_ns;
-    int stop_reason; /* enum weir_drop, of samples that are left then */
+    enum wr_lane_stop stop;
+    int64_t stop_deadline_ns; /* if it stops */
+    int stop_reason;          /* enum weir_drop, of samples that are left then */
 
     /* the threads */
     struct wr_lane_thread worker, spooler;
     const struct wr_worker_env *worker_env;
-    bool no_thread;     /* the worker could not be started: samples are dropped until it is */
-    bool stops_spooler; /* the lane has come to its end: the spooler must return */
-    bool abandoned;     /* shutdown no longer waits for the worker or the spooler, which must park */
+    bool no_thread; /* the worker could not be started: samples are dropped until it is */
     enum wr_lane_fork fork;
     bool fork_unsafe; /* [child] the worker was inside plugin code when the parent forked */
 
@@ -112,6 +118,11 @@ static inline bool wr_lane_is_forking(struct wr_lane *lane)
     return lane->fork != WR_LANE_FORK_NONE;
 }
 
+static inline bool wr_lane_is_stopping(const struct wr_lane *lane)
+{
+    return lane->stop != WR_LANE_STAYS;
+}
+
 /* Why all further samples are dropped, enum weir_drop; WR_LANE_LIVES: they are not. */
 static inline int wr_lane_ending(const struct wr_lane *lane)
 {
@@ -130,6 +141,9 @@ static inline void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why)
 {
     wr_lane_ledger_drop_all(&lane->ledger, why, lane->spool_state.busy);
 }
+
+/* It is configured again: it stays, unless the process ends. */
+void wr_lane_stop_cancel(struct wr_lane *lane);
 
 /* Ends the lane: drops what is left, and logs it. */
 void wr_lane_declare_end(struct wr_lane *lane);

@@ -23,7 +23,7 @@ static int64_t earlier(int64_t a, int64_t b)
 /* Whether to deliver without linger and without waiting for a full batch. */
 static bool is_urgent(const struct wr_lane *lane)
 {
-    return lane->stopping || lane->successor.instance || lane->ledger.waiters.count ||
+    return wr_lane_is_stopping(lane) || lane->successor.instance || lane->ledger.waiters.count ||
            lane->flushed < lane->flush_wanted || lane->pressure.pressed;
 }
 
@@ -138,7 +138,7 @@ static bool has_given_up(const struct wr_lane *lane)
 
 static bool is_at_end(struct wr_lane *lane, int64_t now_ns)
 {
-    if (!lane->stopping)
+    if (!wr_lane_is_stopping(lane))
         return false;
     bool nothing_left = !wr_lane_ledger_has_queued(&lane->ledger) &&
                         (!lane->ledger.spooled.samples || wr_spool_policy_may_leave(lane, now_ns));
@@ -205,8 +205,8 @@ static struct wr_lane_next_step attempt(struct wr_lane *lane, int64_t now_ns)
     if (!lane->ledger.flight.range.segment && !wr_lane_next_load(lane, now_ns)) {
         if (wr_spool_policy_must_fetch(lane))
             return step_of(WR_LANE_NEXT_FETCH);
-        return lane->stopping ? step_until(WR_LANE_NEXT_SLEEP, now_ns)
-                              : requested_step(lane, now_ns); /* is_at_end is true then */
+        return wr_lane_is_stopping(lane) ? step_until(WR_LANE_NEXT_SLEEP, now_ns)
+                                         : requested_step(lane, now_ns); /* is_at_end is true then */
     }
     wr_lane_ledger_enter_handler(&lane->ledger);
     wr_lane_eased(lane);
@@ -223,7 +223,7 @@ static int64_t stop_time(const struct wr_lane *lane, int64_t now_ns)
 /* Nothing to do now. */
 static struct wr_lane_next_step idle(struct wr_lane *lane, int64_t until_ns, int64_t now_ns)
 {
-    if (lane->stopping)
+    if (wr_lane_is_stopping(lane))
         until_ns = earlier(until_ns, stop_time(lane, now_ns));
     until_ns = earlier(until_ns, wr_spool_policy_search_time(lane));
     return step_until(WR_LANE_NEXT_SLEEP, earlier(until_ns, wr_spool_policy_time(lane, now_ns)));

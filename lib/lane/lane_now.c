@@ -17,15 +17,15 @@ static bool has_spool(const struct wr_lane *lane)
 static bool is_wanted(const struct wr_lane *lane, int64_t now_ns)
 {
     return lane->reload_wanted || lane->flushed < lane->flush_wanted || lane->successor.instance ||
-           lane->stopping || lane->delivery.retry_at_ns || (lane->wake_at_ns && lane->wake_at_ns <= now_ns);
+           wr_lane_is_stopping(lane) || lane->delivery.retry_at_ns ||
+           (lane->wake_at_ns && lane->wake_at_ns <= now_ns);
 }
 
 static bool is_idle(const struct wr_lane *lane)
 {
     return lane->worker.state == WR_THREAD_ASLEEP && lane->delivery.connection == WR_DELIVERY_OPEN &&
            !lane->ledger.flight.range.segment && lane->end_reason == WR_LANE_LIVES &&
-           lane->fork == WR_LANE_FORK_NONE && !lane->abandoned && !lane->delivery.breach &&
-           !lane->ledger.waiters.error;
+           lane->fork == WR_LANE_FORK_NONE && !lane->delivery.breach && !lane->ledger.waiters.error;
 }
 
 bool wr_lane_now_claim(struct wr_lane *lane, uint64_t count, int64_t now_ns, struct wr_lane_now *now)

@@ -11,7 +11,8 @@
 void wr_lane_spooler_start(struct wr_lane *lane, void *(*run)(void *lane))
 {
     wr_lock_enter(&lane->lock);
-    bool claimed = lane->settings.spool_limit && !lane->stops_spooler && wr_lane_thread_claim(&lane->spooler);
+    bool claimed =
+        lane->settings.spool_limit && lane->stop < WR_LANE_SHUT && wr_lane_thread_claim(&lane->spooler);
     wr_lane_unlock(lane);
     if (!claimed)
         return;
@@ -25,7 +26,7 @@ void wr_lane_spooler_start(struct wr_lane *lane, void *(*run)(void *lane))
 
 static bool is_over(const struct wr_lane *lane)
 {
-    return lane->stops_spooler || !wr_lane_thread_runs(&lane->worker);
+    return lane->stop >= WR_LANE_SHUT || !wr_lane_thread_runs(&lane->worker);
 }
 
 /* Prepares ledger.moving if the handler is being called. Otherwise *until_ns is when to try again. */

@@ -52,7 +52,7 @@ bool wr_lane_thread_take_ended(struct wr_lane_thread *thread)
 
 void wr_lane_thread_park_if_abandoned(struct wr_lane *lane)
 {
-    if (!lane->abandoned)
+    if (lane->stop != WR_LANE_ABANDONED)
         return;
     wr_lane_unlock(lane);
     wr_thread_park();

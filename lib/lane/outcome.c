@@ -68,7 +68,7 @@ static void recover(struct wr_lane *lane, int64_t now_ns)
 static void limit_delay(struct wr_lane *lane, int64_t now_ns)
 {
     bool is_limited = lane->delivery.backoff.limit_ns != INT64_MAX;
-    if (lane->stopping && lane->stop_deadline_ns != WR_NEVER && !is_limited)
+    if (wr_lane_is_stopping(lane) && lane->stop_deadline_ns != WR_NEVER && !is_limited)
         wr_backoff_limit(&lane->delivery.backoff, (lane->stop_deadline_ns - now_ns) / STOP_DELAY_SHARE);
 }
 
@@ -304,7 +304,7 @@ void wr_outcome_of_flush(struct wr_lane *lane, weir_outcome *outcome, uint64_t w
     store_error(lane, outcome, now_ns);
     if (outcome->code == WEIR_OUTCOME_OK)
         count_flushed(lane, wanted, now_ns);
-    else if (lane->stopping || lane->successor.instance)
+    else if (wr_lane_is_stopping(lane) || lane->successor.instance)
         wr_delivery_flushed(&lane->delivery); /* it is not tried again */
     apply_code(lane, outcome, now_ns);
     wr_condition_wake(&lane->progress);

@@ -40,7 +40,7 @@ static const struct wr_range *find_movable(const struct wr_lane *lane)
 
 bool wr_spool_policy_must_save(const struct wr_lane *lane, int64_t now_ns)
 {
-    if (!lane->stopping || !lane->settings.spool_limit)
+    if (!wr_lane_is_stopping(lane) || !lane->settings.spool_limit)
         return false;
     return wr_delivery_is_failing(&lane->delivery) ||
            (lane->stop_deadline_ns != WR_NEVER && now_ns >= lane->spool_state.save_at_ns);
@@ -129,7 +129,7 @@ bool wr_spool_policy_prepare_meanwhile(struct wr_lane *lane, int64_t now_ns, int
     if (wr_spool_policy_prepare(lane, now_ns))
         return true;
     *until_ns = wr_spool_policy_time(lane, now_ns);
-    if (lane->stopping && now_ns < spool_state->save_at_ns && spool_state->save_at_ns < *until_ns)
+    if (wr_lane_is_stopping(lane) && now_ns < spool_state->save_at_ns && spool_state->save_at_ns < *until_ns)
         *until_ns = spool_state->save_at_ns;
     return false;
 }
@@ -151,7 +151,7 @@ int64_t wr_spool_policy_search_time(const struct wr_lane *lane)
 {
     const struct wr_spool_state *spool_state = &lane->spool_state;
     bool may = is_usable(lane) && !lane->ledger.spooled.samples && !wr_delivery_is_failing(&lane->delivery) &&
-               (!lane->stopping || !spool_state->search_at_ns);
+               (!wr_lane_is_stopping(lane) || !spool_state->search_at_ns);
     return may ? spool_state->search_at_ns : WR_NEVER;
 }
 

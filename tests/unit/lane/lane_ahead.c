@@ -97,7 +97,7 @@ Test(lane_ahead, nothing_is_shown_of_kinds_that_the_handler_does_not_take_as_the
 Test(lane_ahead, nothing_is_shown_once_a_stop_is_requested)
 {
     begin_batch();
-    fixture.lane->stopping = true;
+    fixture.lane->stop = WR_LANE_STOPS;
     cr_assert_str_eq(look(3), "");
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 3, 0);
 }

@@ -209,7 +209,7 @@ Test(lane_marks, a_failed_handler_does_not_delay_the_end_and_its_samples_stay)
 
 static void end_lane(enum weir_drop why)
 {
-    fixture.lane->stopping = true;
+    fixture.lane->stop = WR_LANE_STOPS;
     fixture.lane->stop_reason = (int)why;
     fixture.lane->stop_deadline_ns = fixture.now_ns;
     wr_lock_enter(&fixture.lane->lock);

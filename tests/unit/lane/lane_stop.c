@@ -240,7 +240,7 @@ Test(lane_stop, waiting_past_the_deadline_abandons_the_worker)
     fixture.lane->worker.state = WR_THREAD_CALLING;
     request_stop();
     wr_lane_stop_wait(fixture.lane, 0, 3600 * WR_NS_PER_S);
-    cr_assert(fixture.lane->abandoned);
+    cr_assert_eq(fixture.lane->stop, WR_LANE_ABANDONED);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_SHUTDOWN], 2);
 }
 
@@ -256,7 +256,7 @@ Test(lane_stop, a_worker_that_ended_in_time_is_not_abandoned)
     cr_assert_eq(pthread_create(&fixture.lane->worker.id, NULL, end_at_once, NULL), 0);
     fixture.lane->worker.state = WR_THREAD_ENDED;
     wr_lane_stop_wait(fixture.lane, 0, 3600 * WR_NS_PER_S);
-    cr_assert_not(fixture.lane->abandoned);
+    cr_assert_eq(fixture.lane->stop, WR_LANE_SHUT);
     cr_assert_eq(fixture.lane->worker.state, WR_THREAD_NONE);
 }
 
