@@ -85,7 +85,6 @@ struct wr_lane {
     /* the threads */
     struct wr_lane_thread worker, spooler;
     const struct wr_worker_env *worker_env;
-    bool no_thread; /* the worker could not be started: samples are dropped until it is */
     enum wr_lane_fork fork;
     bool fork_unsafe; /* [child] the worker was inside plugin code when the parent forked */
 
@@ -126,7 +125,7 @@ static inline bool wr_lane_is_stopping(const struct wr_lane *lane)
 /* Why all further samples are dropped, enum weir_drop; WR_LANE_LIVES: they are not. */
 static inline int wr_lane_ending(const struct wr_lane *lane)
 {
-    return lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->end_reason;
+    return wr_lane_thread_has_failed(&lane->worker) ? WEIR_DROPPED_NO_THREAD : lane->end_reason;
 }
 
 /* Adds a message, which is logged by the thread that calls wr_lane_unlock. */

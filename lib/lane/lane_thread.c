@@ -11,7 +11,9 @@ bool wr_lane_thread_claim(struct wr_lane_thread *thread)
 {
     if (wr_lane_thread_runs(thread))
         return false;
-    thread->state = thread->state == WR_THREAD_ENDED ? WR_THREAD_RESTARTING : WR_THREAD_STARTING;
+    thread->state = thread->state == WR_THREAD_ENDED    ? WR_THREAD_RESTARTING
+                    : thread->state == WR_THREAD_FAILED ? WR_THREAD_RETRYING
+                                                        : WR_THREAD_STARTING;
     return true;
 }
 
@@ -22,7 +24,7 @@ bool wr_lane_thread_start(struct wr_lane *lane, struct wr_lane_thread *thread, v
         wr_thread_release(thread->id);
     bool started = wr_thread_start(run, lane, &thread->id);
     wr_lock_enter(&lane->lock);
-    thread->state = started ? WR_THREAD_AWAKE : WR_THREAD_NONE;
+    thread->state = started ? WR_THREAD_AWAKE : WR_THREAD_FAILED;
     wr_condition_wake(&lane->progress);
     wr_condition_wake(&lane->ended);
     return started;

@@ -6,7 +6,8 @@
  *       RESTARTING <- ENDED <--+  +--- NOW_WOKEN <---+
  *                              +-> CALLING <-> WAITING
  *
- * A spooler is AWAKE as long as it runs. */
+ * A start that fails leads to FAILED, the next one from there by RETRYING to AWAKE. A spooler is AWAKE as long
+ * as it runs. */
 #ifndef WR_LANE_THREAD_H
 #define WR_LANE_THREAD_H
 
@@ -21,9 +22,11 @@ struct wr_lane;
 /* The order matters: see the functions below. */
 enum wr_lane_thread_state {
     WR_THREAD_NONE,
-    WR_THREAD_ENDED, /* it has to be joined */
+    WR_THREAD_ENDED,  /* it has to be joined */
+    WR_THREAD_FAILED, /* it could not be started; without a worker a lane drops its samples */
 
     /* the lane has the thread: */
+    WR_THREAD_RETRYING,   /* as STARTING, but after FAILED: samples are still dropped */
     WR_THREAD_STARTING,   /* claimed, but not started yet; `id` is the starter's */
     WR_THREAD_RESTARTING, /* the same; `id` is a thread that has ended */
     WR_THREAD_AWAKE,      /* in the core: it decides, logs or uses the disk */
@@ -39,7 +42,7 @@ enum wr_lane_thread_state {
 /* All zeros: NONE. */
 struct wr_lane_thread {
     enum wr_lane_thread_state state;
-    pthread_t id;             /* unless state is NONE */
+    pthread_t id;             /* unless state is NONE, FAILED or RETRYING */
     struct wr_condition work; /* it waits on it */
     int64_t busy_since_ns;    /* when the handler was called, host->wait included; 0: it is not being called */
 };
@@ -47,7 +50,13 @@ struct wr_lane_thread {
 /* Whether the lane has the thread, or is about to. */
 static inline bool wr_lane_thread_runs(const struct wr_lane_thread *thread)
 {
-    return thread->state >= WR_THREAD_STARTING;
+    return thread->state >= WR_THREAD_RETRYING;
+}
+
+/* Whether the last attempt to start it has failed. */
+static inline bool wr_lane_thread_has_failed(const struct wr_lane_thread *thread)
+{
+    return thread->state == WR_THREAD_FAILED || thread->state == WR_THREAD_RETRYING;
 }
 
 /* Whether plugin code is being executed, by the worker or by a caller. */

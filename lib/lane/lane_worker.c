@@ -23,11 +23,11 @@ bool wr_lane_worker_claim(struct wr_lane *lane, struct wr_registry *registry, co
 
 bool wr_lane_worker_start(struct wr_lane *lane, void *(*run)(void *lane))
 {
+    bool had_failed = wr_lane_thread_has_failed(&lane->worker);
     bool started = wr_lane_thread_start(lane, &lane->worker, run);
-    if (!started && !lane->no_thread)
+    if (!started && !had_failed)
         wr_lane_log(lane, WEIR_LOG_ERROR,
                     "cannot start a thread for it; values are dropped until one can be started");
-    lane->no_thread = !started;
     wr_lane_unlock(lane);
     return started;
 }

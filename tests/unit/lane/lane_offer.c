@@ -400,9 +400,21 @@ Test(lane_offer, drop_oldest_drops_no_more_than_needed_when_samples_have_metadat
 
 Test(lane_offer, a_lane_without_a_worker_drops_everything)
 {
-    fixture.lane->no_thread = true;
+    fixture.lane->worker.state = WR_THREAD_FAILED;
     fixture_offer(&fixture, 3);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_NO_THREAD], 3);
+}
+
+Test(lane_offer, a_lane_drops_until_its_worker_was_started_again)
+{
+    fixture.lane->worker.state = WR_THREAD_FAILED;
+    cr_assert(wr_lane_thread_claim(&fixture.lane->worker));
+    cr_assert_not(wr_lane_thread_claim(&fixture.lane->worker));
+    fixture_offer(&fixture, 3);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_NO_THREAD], 3);
+    fixture.lane->worker.state = WR_THREAD_AWAKE;
+    fixture_offer(&fixture, 2);
+    cr_assert_eq(fixture_stats(&fixture).queued, 2);
 }
 
 Test(lane_offer, an_ended_lane_drops_later_samples_for_the_same_reason)
