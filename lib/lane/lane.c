@@ -199,7 +199,7 @@ static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int
     if (offer->now && !queued_before && wr_lane_now_claim(lane, offer->count, now_ns, offer->now))
         return;
     if (must_wake(lane, queued_before))
-        wr_condition_wake(&lane->worker.work);
+        wr_lane_thread_wake(&lane->worker);
     if (wr_lane_is_half_full(lane))
         wr_condition_wake(&lane->spooler.work);
 }
@@ -305,7 +305,7 @@ void wr_lane_offer_summaries(struct wr_lane *lane, struct wr_segment *segment, i
         wr_lane_ledger_push(&lane->ledger, &range);
     else
         wr_lane_ledger_discard(&lane->ledger, &range, (enum weir_drop)ending);
-    wr_condition_wake(&lane->worker.work);
+    wr_lane_thread_wake(&lane->worker);
     wr_losses_log(lane, now_ns);
     wr_lane_unlock(lane);
 }
@@ -502,7 +502,7 @@ void wr_lane_request_reload(struct wr_lane *lane)
     lane->reload_wanted = true;
     if (wr_delivery_revive(&lane->delivery))
         wr_lane_fail_waiters(lane, 0);
-    wr_condition_wake(&lane->worker.work);
+    wr_lane_thread_wake(&lane->worker);
     wr_lane_unlock(lane);
 }
 

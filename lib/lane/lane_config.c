@@ -59,7 +59,7 @@ static bool replace_handler(struct wr_lane *lane, const struct wr_lane_handler *
     wr_lane_fail_waiters(lane, 0); /* calls wait for this one */
     if (wr_lane_thread_runs(&lane->worker)) {
         lane->end_reason = WR_LANE_LIVES;
-        wr_condition_wake(&lane->worker.work);
+        wr_lane_thread_wake(&lane->worker);
         return false;
     }
     discard(discarded, &lane->handler);

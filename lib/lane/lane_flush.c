@@ -21,7 +21,7 @@ uint64_t wr_lane_flush_request(struct wr_lane *lane, int64_t deadline_ns)
     wr_delivery_hurry(&lane->delivery);
     if (lane->delivery.health != WR_DELIVERY_GIVEN_UP || lane->successor.instance)
         wr_lane_fail_waiters(lane, 0); /* there will be another attempt */
-    wr_condition_wake(&lane->worker.work);
+    wr_lane_thread_wake(&lane->worker);
     wr_lane_unlock_from_program(lane, &signals);
     return position;
 }

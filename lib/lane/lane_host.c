@@ -58,7 +58,7 @@ void wr_lane_host_wake_at(struct wr_lane *lane, int64_t at_ns)
 {
     wr_lock_enter(&lane->lock);
     lane->wake_at_ns = at_ns;
-    wr_condition_wake(&lane->worker.work);
+    wr_lane_thread_wake(&lane->worker);
     unlock(lane);
 }
 

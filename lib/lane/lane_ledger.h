@@ -92,6 +92,13 @@ static inline bool wr_lane_ledger_has_queued(const struct wr_lane_ledger *ledger
     return ledger->moving.segment || wr_lane_ledger_flight(ledger) || !wr_queue_is_empty(&ledger->queue);
 }
 
+/* Whether the newest `samples` in the queue are all that is not settled. */
+static inline bool wr_lane_ledger_has_only(const struct wr_lane_ledger *ledger, uint64_t samples)
+{
+    return ledger->queue.samples == samples && !ledger->flight.range.segment && !ledger->moving.segment &&
+           !ledger->spooled.samples && !ledger->fetched.range.segment;
+}
+
 static inline uint64_t wr_lane_ledger_spooled(const struct wr_lane_ledger *ledger)
 {
     return ledger->spooled.values;

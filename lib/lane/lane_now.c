@@ -8,30 +8,22 @@
 
 static bool has_spool(const struct wr_lane *lane)
 {
-    const struct wr_lane_ledger *ledger = &lane->ledger;
-    return lane->settings.spool_limit || lane->spool_state.place || lane->spool_state.busy ||
-           ledger->spooled.samples || ledger->moving.segment || ledger->fetched.range.segment;
+    return lane->settings.spool_limit || lane->spool_state.place || lane->spool_state.busy;
 }
 
-/* Whether the worker has to do something before the next batch, or is about to. */
-static bool is_wanted(const struct wr_lane *lane, int64_t now_ns)
+/* Whether the worker is idle, and would give the handler its next batch at once. No flush, reload, successor or
+ * stop is due while it is ASLEEP, since each wakes it; no fork while a round offers. */
+static bool is_idle(const struct wr_lane *lane, int64_t now_ns)
 {
-    return lane->reload_wanted || lane->flushed < lane->flush_wanted || lane->successor.instance ||
-           wr_lane_is_stopping(lane) || lane->delivery.retry_at_ns ||
-           (lane->wake_at_ns && lane->wake_at_ns <= now_ns);
+    bool is_timer_due = lane->wake_at_ns && lane->wake_at_ns <= now_ns;
+    return lane->worker.state == WR_THREAD_ASLEEP && wr_delivery_is_ready(&lane->delivery) && !is_timer_due;
 }
 
-static bool is_idle(const struct wr_lane *lane)
-{
-    return lane->worker.state == WR_THREAD_ASLEEP && lane->delivery.connection == WR_DELIVERY_OPEN &&
-           !lane->ledger.flight.range.segment && lane->end_reason == WR_LANE_LIVES &&
-           lane->fork == WR_LANE_FORK_NONE && !lane->delivery.breach && !lane->ledger.waiters.error;
-}
-
+/* If calls fail at once, this one has failed already. */
 bool wr_lane_now_claim(struct wr_lane *lane, uint64_t count, int64_t now_ns, struct wr_lane_now *now)
 {
-    if (!lane->handler.has_now || lane->ledger.queue.samples != count || !is_idle(lane) ||
-        is_wanted(lane, now_ns) || has_spool(lane) || !wr_lane_next_load(lane, now_ns))
+    if (!lane->handler.has_now || !is_idle(lane, now_ns) || !wr_lane_ledger_has_only(&lane->ledger, count) ||
+        lane->ledger.waiters.error || has_spool(lane) || !wr_lane_next_load(lane, now_ns))
         return false;
     wr_lane_ledger_enter_handler(&lane->ledger);
     wr_lane_thread_enter_now(&lane->worker, now_ns);
@@ -73,6 +65,6 @@ void wr_lane_now_finish(const struct wr_lane_now *now, weir_outcome *outcome,
     if (was_woken || lane->messages.count || lane->ledger.flight.range.segment ||
         !wr_queue_is_empty(&lane->ledger.queue) || lane->delivery.connection != WR_DELIVERY_OPEN ||
         lane->end_reason != WR_LANE_LIVES)
-        wr_condition_wake(&lane->worker.work);
+        wr_lane_thread_wake(&lane->worker);
     wr_lock_leave(&lane->lock);
 }

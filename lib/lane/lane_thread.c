@@ -62,7 +62,7 @@ void wr_lane_thread_park_if_abandoned(struct wr_lane *lane)
 
 void wr_lane_thread_wake_all(struct wr_lane *lane)
 {
-    wr_condition_wake(&lane->worker.work);
+    wr_lane_thread_wake(&lane->worker);
     wr_condition_wake(&lane->spooler.work);
 }
 

@@ -30,13 +30,13 @@ enum wr_lane_thread_state {
     WR_THREAD_STARTING,   /* claimed, but not started yet; `id` is the starter's */
     WR_THREAD_RESTARTING, /* the same; `id` is a thread that has ended */
     WR_THREAD_AWAKE,      /* in the core: it decides, logs or uses the disk */
-    WR_THREAD_ASLEEP,     /* idle: it waits for something to do */
+    WR_THREAD_ASLEEP,     /* idle: it found nothing to do, and nothing was requested since */
     WR_THREAD_WAITING,    /* it was inside plugin code, which waits where a fork may happen: see lane_host.h */
 
     /* plugin code is being executed: */
     WR_THREAD_CALLING,   /* by the worker */
     WR_THREAD_NOW,       /* by a caller, while the worker is asleep: see lane_now.h */
-    WR_THREAD_NOW_WOKEN, /* the same; the worker was woken meanwhile, and has to decide afterwards */
+    WR_THREAD_NOW_WOKEN, /* the same; something was requested meanwhile, for the worker to do then */
 };
 
 /* All zeros: NONE. */
@@ -97,6 +97,16 @@ void wr_lane_thread_park_if_abandoned(struct wr_lane *lane);
 void wr_lane_thread_wake_all(struct wr_lane *lane);
 
 /* ---- The worker ------------------------------------------------------------------------------ */
+
+/* Has it decide again. From here on it is not ASLEEP, even if it gets the lock later. */
+static inline void wr_lane_thread_wake(struct wr_lane_thread *worker)
+{
+    if (worker->state == WR_THREAD_ASLEEP)
+        worker->state = WR_THREAD_AWAKE;
+    if (worker->state == WR_THREAD_NOW)
+        worker->state = WR_THREAD_NOW_WOKEN;
+    wr_condition_wake(&worker->work);
+}
 
 /* Waits for something to do, until until_ns. */
 void wr_lane_thread_sleep(struct wr_lane *lane, int64_t until_ns);
