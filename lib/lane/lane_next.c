@@ -1,6 +1,7 @@
 #include "lane/lane_next.h"
 
 #include "text/common.h"
+#include "lane/spool_io.h"
 #include "lane/spool_policy.h"
 
 static struct wr_lane_next_step step_until(enum wr_lane_next_kind kind, int64_t until_ns)
@@ -89,7 +90,7 @@ static void drop_unaccepted(struct wr_lane *lane, bool spooled, uint32_t count, 
     struct wr_lane_dropped dropped = wr_lane_ledger_drop_next(&lane->ledger, count);
     lane->losses.has_spooled_too_many |= dropped.no_room;
     if (spooled) {
-        wr_spool_policy_settled(lane, dropped.samples, dropped.values, now_ns);
+        wr_spool_io_settled(lane, dropped.samples, dropped.values, now_ns);
         return;
     }
     wr_lane_ledger_complete(&lane->ledger, dropped.end, WEIR_ERR_DROPPED);

@@ -14,7 +14,7 @@ bool wr_lane_worker_claim(struct wr_lane *lane, struct wr_registry *registry, co
 {
     wr_lock_enter(&lane->lock);
     bool claimed = wr_lane_thread_claim(&lane->worker);
-    lane->spool_state.registry = registry;
+    wr_spool_state_set_registry(&lane->spool_state, registry);
     if (claimed)
         lane->worker_env = env;
     wr_lane_unlock(lane);
@@ -95,7 +95,6 @@ static bool take_step(struct wr_lane *lane, struct wr_lane_call *call)
     case WR_LANE_NEXT_REPLACE: break;
     }
     call->kind = WR_LANE_CALL_DESTROY;
-    call->instance = lane->handler.instance;
     lane->handler.instance = NULL;
     return true;
 }
@@ -163,11 +162,10 @@ void wr_lane_worker_finish(struct wr_lane *lane, const struct wr_lane_call *call
 struct wr_instance *wr_lane_worker_replace(struct wr_lane *lane, const char *breach)
 {
     wr_lane_thread_leave(lane, breach);
-    if (lane->successor.instance) {
+    if (lane->successor.instance)
         wr_lane_take_successor(lane);
-    } else {
+    else
         wr_lane_thread_end(lane, &lane->worker);
-    }
     struct wr_instance *successor = lane->handler.instance;
     wr_lane_unlock(lane);
     return successor;

@@ -55,9 +55,7 @@ static void finish(struct operation *operation)
     wr_pages_put(operation->place);
     wr_lock_enter(&lane->lock);
     lane->spool_state.busy = false;
-    if (bytes < lane->spool_state.bytes)
-        lane->spool_state.put_at_ns = 0; /* there is room again */
-    lane->spool_state.bytes = bytes;
+    wr_spool_state_set_bytes(&lane->spool_state, bytes);
     wr_lane_ledger_set_spooled_front(&lane->ledger, front);
     wr_condition_wake(&lane->progress);
     wr_lane_thread_wake_all(lane);
@@ -78,8 +76,7 @@ static void log_spooling(struct wr_lane *lane, int64_t now_ns)
 
 static void apply_moved(struct wr_lane *lane, int64_t now_ns)
 {
-    struct wr_spool_state *spool_state = &lane->spool_state;
-    spool_state->trouble[0] = '\0';
+    wr_spool_state_moved(&lane->spool_state);
     wr_lane_ledger_moved(&lane->ledger);
     wr_lane_set_spooling(lane, true, now_ns);
     log_spooling(lane, now_ns);
@@ -125,7 +122,8 @@ static void log_damage(struct wr_lane *lane, uint64_t values, bool kept)
 static void apply_found(struct wr_lane *lane, const struct wr_spool_found *found, int64_t now_ns)
 {
     wr_lane_ledger_found(&lane->ledger, found->samples, found->values);
-    lane->spool_state.search_at_ns = found->more ? now_ns : now_ns + SEARCH_AGAIN_S * WR_NS_PER_S;
+    wr_spool_state_delay_search(&lane->spool_state,
+                                found->more ? now_ns : now_ns + SEARCH_AGAIN_S * WR_NS_PER_S);
     if (found->samples)
         wr_lane_log(lane, WEIR_LOG_INFO, "%" PRIu64 " values of earlier processes found in %s", found->values,
                     lane->spool_state.place);
@@ -133,7 +131,7 @@ static void apply_found(struct wr_lane *lane, const struct wr_spool_found *found
 
 static void apply_not_found(struct wr_lane *lane, const char *message, int64_t now_ns)
 {
-    lane->spool_state.search_at_ns = now_ns + SEARCH_AGAIN_S * WR_NS_PER_S;
+    wr_spool_state_delay_search(&lane->spool_state, now_ns + SEARCH_AGAIN_S * WR_NS_PER_S);
     log_error(lane, WEIR_LOG_ERROR, "look for spooled values", message, now_ns);
 }
 
@@ -141,6 +139,26 @@ static void apply_not_fetched(struct wr_lane *lane, const char *message, int64_t
 {
     wr_delivery_delay(&lane->delivery, now_ns + TRY_AGAIN_S * WR_NS_PER_S);
     log_error(lane, WEIR_LOG_ERROR, "read what was spooled", message, now_ns);
+}
+
+static void log_empty(struct wr_lane *lane)
+{
+    struct wr_spool_state *spool_state = &lane->spool_state;
+    wr_lane_log(lane, spool_state->spooling_logged ? WEIR_LOG_WARNING : WEIR_LOG_INFO,
+                "the spool is empty again; %" PRIu64 " replayed", spool_state->replayed);
+    spool_state->spooling_logged = false;
+    spool_state->replayed = 0;
+}
+
+void wr_spool_io_settled(struct wr_lane *lane, uint32_t samples, uint64_t values, int64_t now_ns)
+{
+    struct wr_spool_state *spool_state = &lane->spool_state;
+    spool_state->replayed += values;
+    spool_state->settled += samples;
+    spool_state->settled_values += values;
+    if (!lane->ledger.spooled.samples)
+        log_empty(lane);
+    wr_lane_made_progress(lane, now_ns);
 }
 
 /* ---- Operations ------------------------------------------------------------------------------ */
@@ -249,22 +267,22 @@ void wr_spool_io_fetch(struct wr_lane *lane)
         drop_lost(lane);
 }
 
-void wr_spool_io_tidy(struct wr_lane *lane)
+static void use_if_free(struct wr_lane *lane, void (*use)(struct wr_spool *spool))
 {
     struct operation operation;
     if (!lane->spool_state.spool || lane->spool_state.busy)
         return;
     begin(&operation, lane);
-    wr_spool_tidy(operation.spool);
+    use(operation.spool);
     finish(&operation);
+}
+
+void wr_spool_io_tidy(struct wr_lane *lane)
+{
+    use_if_free(lane, wr_spool_tidy);
 }
 
 void wr_spool_io_release(struct wr_lane *lane)
 {
-    struct operation operation;
-    if (!lane->spool_state.spool || lane->spool_state.busy)
-        return;
-    begin(&operation, lane);
-    wr_spool_leave(operation.spool);
-    finish(&operation);
+    use_if_free(lane, wr_spool_leave);
 }

@@ -161,28 +161,6 @@ bool wr_spool_policy_must_fetch(const struct wr_lane *lane)
            !lane->ledger.fetched.range.segment;
 }
 
-/* ---- Results --------------------------------------------------------------------------------- */
-
-static void log_empty(struct wr_lane *lane)
-{
-    struct wr_spool_state *spool_state = &lane->spool_state;
-    wr_lane_log(lane, spool_state->spooling_logged ? WEIR_LOG_WARNING : WEIR_LOG_INFO,
-                "the spool is empty again; %" PRIu64 " replayed", spool_state->replayed);
-    spool_state->spooling_logged = false;
-    spool_state->replayed = 0;
-}
-
-void wr_spool_policy_settled(struct wr_lane *lane, uint32_t samples, uint64_t values, int64_t now_ns)
-{
-    struct wr_spool_state *spool_state = &lane->spool_state;
-    spool_state->replayed += values;
-    spool_state->settled += samples;
-    spool_state->settled_values += values;
-    if (!lane->ledger.spooled.samples)
-        log_empty(lane);
-    wr_lane_made_progress(lane, now_ns);
-}
-
 void wr_spool_policy_describe(const struct wr_lane *lane, char *text, size_t size)
 {
     int length = snprintf(text, size, "%" PRIu64 " queued", wr_lane_ledger_queued(&lane->ledger));

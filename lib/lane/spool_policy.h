@@ -40,9 +40,6 @@ int64_t wr_spool_policy_search_time(const struct wr_lane *lane);
 /* Whether the next batch is on disk only. */
 bool wr_spool_policy_must_fetch(const struct wr_lane *lane);
 
-/* Samples read from disk, which are this many values, are settled in the ledger. */
-void wr_spool_policy_settled(struct wr_lane *lane, uint32_t samples, uint64_t values, int64_t now_ns);
-
 /* "1024 queued, 5000 spooled", for messages. */
 void wr_spool_policy_describe(const struct wr_lane *lane, char *text, size_t size);
 

@@ -18,6 +18,13 @@ bool wr_spool_state_set_place(struct wr_spool_state *spool_state, const char *pl
     return !place || spool_state->place;
 }
 
+void wr_spool_state_set_bytes(struct wr_spool_state *spool_state, uint64_t bytes)
+{
+    if (bytes < spool_state->bytes)
+        spool_state->put_at_ns = 0;
+    spool_state->bytes = bytes;
+}
+
 void wr_spool_state_delay(struct wr_spool_state *spool_state, const char *message, int64_t until_ns)
 {
     spool_state->spilling = false;
