@@ -54,12 +54,6 @@ static inline bool wr_delivery_is_failing(const struct wr_delivery *delivery)
     return delivery->health != WR_DELIVERY_WORKS;
 }
 
-/* Whether the next attempt would be a delivery, at once. */
-static inline bool wr_delivery_is_ready(const struct wr_delivery *delivery)
-{
-    return delivery->connection == WR_DELIVERY_OPEN && !delivery->retry_at_ns;
-}
-
 /* Why it fails, for messages; NULL: it does not. */
 static inline const char *wr_delivery_why_failing(const struct wr_delivery *delivery)
 {

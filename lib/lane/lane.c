@@ -97,7 +97,7 @@ void wr_lane_unlock(struct wr_lane *lane)
 
 void wr_lane_fail_waiters(struct wr_lane *lane, int error)
 {
-    wr_lane_ledger_fail_calls(&lane->ledger, error);
+    wr_sync_waiters_fail(&lane->ledger.waiters, error);
     if (error)
         wr_condition_wake(&lane->progress);
 }
@@ -193,7 +193,7 @@ static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int
         return;
     }
     uint64_t queued_before = lane->ledger.queue.samples;
-    wr_lane_ledger_await(&lane->ledger, offer->ticket);
+    wr_sync_waiters_add(&lane->ledger.waiters, lane->ledger.position, offer->ticket);
     enqueue(lane, &range, offer);
     wr_backpressure_rise(&lane->pressure, wr_lane_pressing_bytes(lane), now_ns);
     if (offer->now && !queued_before && wr_lane_now_claim(lane, offer->count, now_ns, offer->now))

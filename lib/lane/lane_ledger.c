@@ -53,13 +53,6 @@ void wr_lane_ledger_complete(struct wr_lane_ledger *ledger, uint64_t position, i
     wr_sync_waiters_complete(&ledger->waiters, 0, position, result);
 }
 
-void wr_lane_ledger_fail_calls(struct wr_lane_ledger *ledger, int error)
-{
-    ledger->waiters.error = error;
-    if (error)
-        wr_lane_ledger_complete(ledger, UINT64_MAX, error);
-}
-
 static void complete_range(struct wr_lane_ledger *ledger, const struct wr_range *range, int result)
 {
     wr_sync_waiters_complete(&ledger->waiters, range->position, range->position + range->count, result);

@@ -7,7 +7,8 @@
  *                           + flight + spooled + moving + queue + summing
  *
  * Each function moves values from one term to another, or takes them into one on either side, so nothing else
- * changes a term, nor any other field. `flight` is 0 if it is of `spooled`, or settled early.
+ * changes a term or another field; of `waiters` also sync_waiters' own. `flight` is 0 if it is of `spooled`, or
+ * settled early.
  *
  * Delivered first is what is in flight, then what is spooled, then what is being moved there, then the queue.
  */
@@ -150,12 +151,6 @@ bool wr_lane_ledger_recover(struct wr_lane_ledger *ledger, struct wr_range *rang
 void wr_lane_ledger_pass(struct wr_lane_ledger *ledger, bool recovered, enum weir_drop why, uint64_t count);
 void wr_lane_ledger_refuse(struct wr_lane_ledger *ledger, enum weir_drop why, uint64_t count);
 
-/* A call waits for all that was offered so far; one without a ticket does not. */
-static inline void wr_lane_ledger_await(struct wr_lane_ledger *ledger, struct wr_ticket ticket)
-{
-    wr_sync_waiters_add(&ledger->waiters, ledger->position, ticket);
-}
-
 /* Values have arrived in the open interval; it is discarded, and `left` of it stay in the journal. */
 void wr_lane_ledger_sum(struct wr_lane_ledger *ledger, const struct wr_lane_arrivals *arrivals);
 void wr_lane_ledger_discard_sums(struct wr_lane_ledger *ledger, enum weir_drop why, uint64_t left);
@@ -176,10 +171,8 @@ void wr_lane_ledger_drop_oldest(struct wr_lane_ledger *ledger, uint64_t bytes);
  * is writing what is being moved. */
 void wr_lane_ledger_drop_all(struct wr_lane_ledger *ledger, enum weir_drop why, bool is_writing);
 
-/* Completes the calls that wait for samples before a position; all, and later ones too until it is called with
- * 0. */
+/* Completes the calls that wait for samples before a position. */
 void wr_lane_ledger_complete(struct wr_lane_ledger *ledger, uint64_t position, int result);
-void wr_lane_ledger_fail_calls(struct wr_lane_ledger *ledger, int error);
 
 /* ---- What is delivered ----------------------------------------------------------------------- */
 

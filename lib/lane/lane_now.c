@@ -11,19 +11,20 @@ static bool has_spool(const struct wr_lane *lane)
     return lane->settings.spool_limit || lane->spool_state.place || lane->spool_state.busy;
 }
 
-/* Whether the worker is idle, and would give the handler its next batch at once. No flush, reload, successor or
- * stop is due while it is ASLEEP, since each wakes it; no fork while a round offers. */
-static bool is_idle(const struct wr_lane *lane, int64_t now_ns)
+/* Whether the handler may be called at once. */
+static bool is_ready(const struct wr_lane *lane, int64_t now_ns)
 {
     bool is_timer_due = lane->wake_at_ns && lane->wake_at_ns <= now_ns;
-    return lane->worker.state == WR_THREAD_ASLEEP && wr_delivery_is_ready(&lane->delivery) && !is_timer_due;
+    return lane->delivery.connection == WR_DELIVERY_OPEN && !lane->delivery.retry_at_ns && !is_timer_due;
 }
 
-/* If calls fail at once, this one has failed already. */
+/* While the worker is ASLEEP no flush, reload, successor or stop is due, since each wakes it, and no fork is
+ * while a round offers. If calls fail at once, this one has done so already. */
 bool wr_lane_now_claim(struct wr_lane *lane, uint64_t count, int64_t now_ns, struct wr_lane_now *now)
 {
-    if (!lane->handler.has_now || !is_idle(lane, now_ns) || !wr_lane_ledger_has_only(&lane->ledger, count) ||
-        lane->ledger.waiters.error || has_spool(lane) || !wr_lane_next_load(lane, now_ns))
+    if (!lane->handler.has_now || lane->worker.state != WR_THREAD_ASLEEP || !is_ready(lane, now_ns) ||
+        !wr_lane_ledger_has_only(&lane->ledger, count) || lane->ledger.waiters.error || has_spool(lane) ||
+        !wr_lane_next_load(lane, now_ns))
         return false;
     wr_lane_ledger_enter_handler(&lane->ledger);
     wr_lane_thread_enter_now(&lane->worker, now_ns);

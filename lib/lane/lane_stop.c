@@ -20,12 +20,6 @@ static bool saves_later(const struct wr_lane *lane)
     return lane->settings.spool_limit && wr_lane_ledger_queued(&lane->ledger);
 }
 
-static void raise_stop(struct wr_lane *lane, enum wr_lane_stop stop)
-{
-    if (lane->stop < stop)
-        lane->stop = stop;
-}
-
 void wr_lane_stop_cancel(struct wr_lane *lane)
 {
     if (lane->stop == WR_LANE_STOPS)
@@ -36,7 +30,8 @@ void wr_lane_stop_request(struct wr_lane *lane, enum weir_drop reason, int64_t d
 {
     sigset_t signals;
     wr_lane_lock_from_program(lane, &signals);
-    raise_stop(lane, WR_LANE_STOPS);
+    if (lane->stop == WR_LANE_STAYS)
+        lane->stop = WR_LANE_STOPS;
     lane->stop_reason = (int)reason;
     lane->stop_deadline_ns = deadline_ns;
     wr_spool_state_plan(&lane->spool_state, wr_clock_monotonic_ns(), deadline_ns);
@@ -170,7 +165,8 @@ void wr_lane_stop_log_total(struct wr_lane *lane)
 /* Ends the spooler. It may be inside a write that takes long. */
 static void end_spooler(struct wr_lane *lane, int64_t limit_ns, const sigset_t *signals)
 {
-    raise_stop(lane, WR_LANE_SHUT);
+    if (lane->stop != WR_LANE_ABANDONED)
+        lane->stop = WR_LANE_SHUT;
     wr_condition_wake(&lane->spooler.work);
     while (wr_lane_thread_runs(&lane->spooler) && wr_clock_monotonic_ns() < limit_ns)
         wr_condition_wait_open(&lane->progress, &lane->lock, limit_ns, signals);

@@ -160,7 +160,8 @@ static void log_rejected(struct wr_lane *lane, uint64_t rejected, int64_t now_ns
         return;
     wr_lane_log(lane, WEIR_LOG_WARNING, "%" PRIu64 " rejected: %s (%" PRIu64 " so far)", rejected,
                 lane->delivery.last_error, lane->ledger.dropped[WEIR_DROPPED_REJECTED]);
-    lane->losses.stated[WEIR_DROPPED_REJECTED] = lane->ledger.dropped[WEIR_DROPPED_REJECTED];
+    wr_losses_state(lane, WEIR_DROPPED_REJECTED,
+                    lane->ledger.dropped[WEIR_DROPPED_REJECTED] - lane->losses.stated[WEIR_DROPPED_REJECTED]);
     lane->refusal_reminder_ns = now_ns + REMINDER_S * WR_NS_PER_S;
 }
 

@@ -51,3 +51,10 @@ void wr_sync_waiters_complete(struct wr_sync_waiters *waiters, uint64_t first, u
     memmove(waiters->calls + from, waiters->calls + to, (waiters->count - to) * sizeof *waiters->calls);
     waiters->count -= to - from;
 }
+
+void wr_sync_waiters_fail(struct wr_sync_waiters *waiters, int error)
+{
+    waiters->error = error;
+    if (error)
+        wr_sync_waiters_complete(waiters, 0, UINT64_MAX, error);
+}

@@ -28,4 +28,7 @@ void wr_sync_waiters_add(struct wr_sync_waiters *waiters, uint64_t sequence, str
 /* Completes the calls that wait for samples from position `first` to before `end`, and no others. */
 void wr_sync_waiters_complete(struct wr_sync_waiters *waiters, uint64_t first, uint64_t end, int result);
 
+/* Completes all, and those that are added, until it is called with 0. */
+void wr_sync_waiters_fail(struct wr_sync_waiters *waiters, int error);
+
 #endif
