@@ -30,8 +30,8 @@ static void *work(void *unused)
 {
     (void)unused;
     while (take_job()) {
-        weir_metric_change(workers_busy,
-                           1); /* nobody knows the level: it is moved; changes of all threads count */
+        /* nobody knows the level: it is moved; changes of all threads count */
+        weir_metric_change(workers_busy, 1);
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         weir_metric_change(workers_busy, -1);
     }

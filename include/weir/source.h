@@ -279,8 +279,8 @@ typedef struct weir_text_totals {
     uint64_t added;     /* values */
     uint64_t refused;   /* values that were understood and are not allowed */
     const char *fault;  /* the first fault, for people; "": none. Valid until the text ends */
-    uint64_t
-        pending; /* bytes behind the last record that was read to its end; a record may have several lines */
+    /* bytes behind the last record that was read to its end; a record may have several lines */
+    uint64_t pending;
 } weir_text_totals;
 
 /* Parsing; see WEIR_SERVICE_PARSER. */

@@ -43,8 +43,8 @@ struct wr_engine {
     struct wr_plugins *plugins;
     struct wr_log *log;
 
-    _Atomic(struct wr_lane *)
-        lanes; /* all ever made, linked by next; never freed. Changed under the round lock */
+    /* all ever made, linked by next; never freed. Changed under the round lock */
+    _Atomic(struct wr_lane *) lanes;
     /* under the round lock */
     struct wr_label_set *labels;        /* of the configuration in force; NULL: none */
     struct wr_label_set *pushed_labels; /* see struct wr_plan */

@@ -254,9 +254,8 @@ static void count_settled(struct wr_lane *lane, const weir_outcome *outcome,
                           const struct wr_lane_omissions *omissions, int64_t now_ns)
 {
     uint32_t omitted = omissions ? omissions->count(omissions->ctx, outcome->done) : 0;
-    int error = will_retry(outcome)
-                    ? WEIR_ERR_DROPPED
-                    : error_of(outcome); /* then outcome->error is for the calls that keep waiting */
+    /* if the batch is tried again, outcome->error is for the calls that keep waiting */
+    int error = will_retry(outcome) ? WEIR_ERR_DROPPED : error_of(outcome);
     settle(lane, outcome->done, outcome->rejected, omitted, error, now_ns);
     uint32_t rest = outcome->code == WEIR_OUTCOME_DROP ? lane->ledger.flight.range.count : 0;
     settle(lane, rest, rest, 0, error, now_ns);

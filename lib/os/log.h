@@ -20,8 +20,8 @@ struct wr_log_sink {
 struct wr_log {
     _Atomic int level;                  /* messages above it are not written; 0: none are */
     _Atomic(struct wr_log_sink *) sink; /* NULL: stderr */
-    _Atomic(struct wr_log_sink *)
-        sinks; /* all sinks ever set; never freed, as a thread may still be calling one */
+    /* all sinks ever set; never freed, as a thread may still be calling one */
+    _Atomic(struct wr_log_sink *) sinks;
 };
 
 /* Sets the level by its name (off, error, warning, info, debug; NULL: warning). Returns false, with the level

@@ -284,8 +284,8 @@ static void refuse_batch(struct prometheus *prometheus, weir_outcome *outcome)
 {
     bool is_left = !prometheus->has_emitted && !unscraped_listener(prometheus->state.family);
     prometheus->has_emitted = true;
-    unscraped_enter(prometheus->state.family,
-                    &prometheus->place); /* the program may have closed its descriptor */
+    /* the program may have closed its descriptor */
+    unscraped_enter(prometheus->state.family, &prometheus->place);
     outcome->done = 0;
     if (is_left)
         wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "process %d, which listened on %.80s, has ended",

@@ -17,8 +17,8 @@ struct bucket {
     uint64_t count, finite;
     double sum, min, max, last; /* of the finite ones, if there are any */
     double increase;
-    int64_t last_ns,
-        last_rank; /* of the value `last`: the later one stays, of equal times that of the higher rank */
+    /* of the value `last`: the later one stays, of equal times that of the higher rank */
+    int64_t last_ns, last_rank;
 };
 
 /* What is measured, and how. */

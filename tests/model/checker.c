@@ -68,8 +68,8 @@ void checker_check_now(void)
 struct row {
     const struct world_actor *actor;
     uint32_t id, count;
-    uint32_t lo[WORLD_SAMPLES],
-        hi[WORLD_SAMPLES];       /* the first and last configuration that can have routed each sample */
+    /* the first and last configuration that can have routed each sample */
+    uint32_t lo[WORLD_SAMPLES], hi[WORLD_SAMPLES];
     uint8_t seen[WORLD_SAMPLES]; /* the handlers that received it */
 };
 

@@ -121,9 +121,9 @@ static bool make_pipe(struct receiver *receiver, const char *parent)
     if (mkfifo(receiver->pipe, 0600) != 0)
         return false;
     receiver->keeper_fd = wr_fd_open(receiver->pipe, O_RDWR | O_NONBLOCK, 0);
+    /* if it may: the command waits less often */
     if (receiver->keeper_fd >= 0)
-        (void)fcntl(receiver->keeper_fd, F_SETPIPE_SZ,
-                    PIPE_BYTES); /* if it may: the command waits less often */
+        (void)fcntl(receiver->keeper_fd, F_SETPIPE_SZ, PIPE_BYTES);
     return receiver->keeper_fd >= 0;
 }
 

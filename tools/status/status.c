@@ -66,9 +66,9 @@ static int show(struct request *request, bool again)
         status_watch_put(&request->out, &request->watch, &screen);
         return live_table_finish(&request->out, &screen);
     }
+    /* on a terminal the screen is cleared each time: the lines do not erase what was there */
     if (request->every_ns && (screen.is_terminal || request->search.found))
-        live_table_start(&head, &screen,
-                         again && !screen.is_terminal); /* the lines do not erase what was there */
+        live_table_start(&head, &screen, again && !screen.is_terminal);
     return command_write(&head) ? command_finish(&request->out, EXIT_SUCCESS) : EXIT_FAILURE;
 }
 

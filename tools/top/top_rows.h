@@ -11,9 +11,9 @@ struct top_table;
 /* A figure is NAN if there is none. */
 struct top_row {
     const struct top_series *series;
-    double
-        increase; /* of a total or of a number of observations; of a gauge the change, which may be negative */
-    double per_s; /* not of a gauge */
+    /* of a total or of a number of observations; of a gauge the change, which may be negative */
+    double increase;
+    double per_s;     /* not of a gauge */
     double mean, p99; /* of what a histogram or summary has observed */
     double order;     /* the larger, the higher in the table */
 };

@@ -225,8 +225,8 @@ Test(lane_stop, what_a_busy_handler_was_left_with_is_in_its_hands_until_it_retur
 
 Test(lane_stop, so_is_what_was_read_from_the_disk)
 {
-    struct wr_lane_bound bound = {.is_taken =
-                                      true}; /* of nothing: what other processes left comes from no lane */
+    /* of nothing: what other processes left comes from no lane */
+    struct wr_lane_bound bound = {.is_taken = true};
     load(2);
     cr_assert(wr_lane_bound_is_past(fixture.lane, &bound));
     fixture.lane->ledger.flight.spooled = true;

@@ -119,9 +119,9 @@ enum weir_outcome_code {
     WEIR_OUTCOME_RETRY = 1,  /* a failure that may pass; the connection is good */
     WEIR_OUTCOME_REOPEN = 2, /* a failure that may pass; the connection is not good */
     WEIR_OUTCOME_DROP = 3,   /* the rest of this batch can never be delivered; it is dropped as rejected */
-    WEIR_OUTCOME_FAILED =
-        4, /* nothing can ever be delivered: the handler is closed until it is configured again
-            * or reloaded; spool and journal keep and take its values, without either they are dropped */
+    /* nothing can ever be delivered: the handler is closed until it is configured again or reloaded; spool and
+     * journal keep and take its values, without either they are dropped */
+    WEIR_OUTCOME_FAILED = 4,
     WEIR_OUTCOME_NOT_NOW = 5, /* emit_now only: the rest has to be delivered by emit; nothing has failed */
 };
 
@@ -192,11 +192,11 @@ typedef struct weir_blocking_call {
 /* What a wait for descriptors reports: bits. 0: the timeout. */
 enum {
     WEIR_WAIT_READY = 1u << 0, /* a descriptor has an event: see its revents */
-    WEIR_WAIT_ROOM =
-        1u << 1, /* sources only: after WEIR_ADD_FULL or a parser that is full, there may be room */
+    /* sources only: after WEIR_ADD_FULL or a parser that is full, there may be room */
+    WEIR_WAIT_ROOM = 1u << 1,
     WEIR_WAIT_STOP = 1u << 2, /* the callback has to return. Reported until then */
-    WEIR_WAIT_RELOAD =
-        1u << 3, /* sources only: the program has called weir_reload: reopen files. Reported once */
+    /* sources only: the program has called weir_reload: reopen files. Reported once */
+    WEIR_WAIT_RELOAD = 1u << 3,
 };
 
 /* Service "waiting/1", a weir_waiting: how a handler waits for descriptors, time and the end in one call.
