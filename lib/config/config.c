@@ -264,10 +264,8 @@ struct wr_config *wr_config_make_edited(struct wr_config *base)
 
 struct wr_config *wr_config_new(void)
 {
-    static const char *no_entries[] = {NULL};
-    const struct wr_environment empty = {.entries = no_entries, .folder = "/"};
     struct wr_error error;
-    return wr_config_make(&empty, &error);
+    return wr_config_make(&wr_environment_empty, &error);
 }
 
 void wr_config_hold(struct wr_config *config)

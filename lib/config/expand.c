@@ -18,6 +18,9 @@ extern char **environ;
 
 /* ---- The environment ------------------------------------------------------------------------- */
 
+static const char *no_entries[] = {NULL};
+const struct wr_environment wr_environment_empty = {.entries = no_entries, .folder = "/"};
+
 static size_t count_entries(void)
 {
     size_t count = 0;

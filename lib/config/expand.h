@@ -25,6 +25,9 @@ struct wr_environment {
     const char *folder;   /* the working folder; NULL: it was deleted */
 };
 
+/* Without variables, for what is expanded where there is no configuration. Its working folder is /. */
+extern const struct wr_environment wr_environment_empty;
+
 /* Returns one reference. NULL: out of memory. In a setuid program it is empty: its environment is untrusted. */
 struct wr_environment *wr_environment_take(void);
 

@@ -463,11 +463,9 @@ static bool check_fields(const struct wr_options_table *table, const weir_option
 static bool check_defaults(const struct wr_options_table *table, struct wr_error *error)
 {
     struct wr_region keep = {0};
-    const char *entries[] = {NULL};
-    const struct wr_environment environment = {.entries = entries, .folder = "/"};
     void *target = wr_region_alloc(&keep, table->struct_bytes + 1);
     struct wr_options_fill fill = {
-        .table = *table, .target = target, .environment = &environment, .keep = &keep};
+        .table = *table, .target = target, .environment = &wr_environment_empty, .keep = &keep};
     bool lawful = target && wr_options_set_defaults(&fill, error);
     if (!target)
         wr_error_no_memory(error, NULL);

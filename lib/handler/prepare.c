@@ -14,11 +14,9 @@
 
 const struct wr_environment *wr_prepare_environment(const struct wr_prepare_options *options)
 {
-    static const char *no_entries[] = {NULL};
-    static const struct wr_environment empty = {.entries = no_entries, .folder = "/"};
     if (options->given->environment)
         return options->given->environment;
-    return options->config->environment ? options->config->environment : &empty;
+    return options->config->environment ? options->config->environment : &wr_environment_empty;
 }
 
 /* The options that a program passes to weir_configure are not the configuration's: unknown ones are errors. */

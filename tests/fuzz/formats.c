@@ -74,12 +74,10 @@ static void make_batch(double value, int instrument)
 /* All options have their defaults except that of the reader; mlbench requires one of two. */
 static void *set_options(const struct wr_format *format, const struct reader *reader, struct wr_region *keep)
 {
-    static const char *entries[] = {NULL};
-    static const struct wr_environment environment = {.entries = entries, .folder = "/"};
     struct wr_error error = {0};
     void *options = wr_region_alloc(keep, format->options.struct_bytes + 1);
     const struct wr_options_fill fill = {
-        .table = format->options, .target = options, .environment = &environment, .keep = keep};
+        .table = format->options, .target = options, .environment = &wr_environment_empty, .keep = keep};
     FUZZ_CHECK(options && wr_options_set_defaults(&fill, &error));
     if (!reader->option)
         return options;

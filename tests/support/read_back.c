@@ -421,12 +421,10 @@ static void read_text(const char *text, size_t length)
 
 static void *set_options(const struct wr_format *format, struct wr_region *keep)
 {
-    static const char *entries[] = {NULL};
-    static const struct wr_environment environment = {.entries = entries, .folder = "/"};
     struct wr_error error = {0};
     void *options = wr_region_alloc(keep, format->options.struct_bytes + 1);
     const struct wr_options_fill fill = {
-        .table = format->options, .target = options, .environment = &environment, .keep = keep};
+        .table = format->options, .target = options, .environment = &wr_environment_empty, .keep = keep};
     CHECK(options && wr_options_set_defaults(&fill, &error));
     if (way->option)
         CHECK(wr_options_set_text(&fill, wr_options_find(&format->options, way->option), way->set_to, &error));

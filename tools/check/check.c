@@ -128,11 +128,9 @@ static const char *file_of(const struct wr_node *node)
 static void put_options(struct wr_buffer *out, const struct wr_options_table *table, const void *target)
 {
     struct wr_region keep = {0};
-    const char *no_entries[] = {NULL};
-    const struct wr_environment environment = {.entries = no_entries, .folder = "/"};
     void *defaults = wr_region_alloc(&keep, table->struct_bytes + 1);
     struct wr_options_fill fill = {
-        .table = *table, .target = defaults, .environment = &environment, .keep = &keep};
+        .table = *table, .target = defaults, .environment = &wr_environment_empty, .keep = &keep};
     const weir_option *row;
     if (defaults)
         wr_options_set_defaults(&fill, NULL);

@@ -30,11 +30,9 @@ static void add_case(struct json_object *array, const char *type, const char *ki
 static bool works_with_defaults(const struct wr_format *format)
 {
     struct wr_region keep = {0};
-    const char *no_entries[] = {NULL};
-    const struct wr_environment environment = {.entries = no_entries, .folder = "/"};
     struct wr_options_fill fill = {.table = format->options,
                                    .target = wr_region_alloc(&keep, format->options.struct_bytes + 1),
-                                   .environment = &environment,
+                                   .environment = &wr_environment_empty,
                                    .keep = &keep};
     bool works = fill.target && wr_options_set_defaults(&fill, NULL);
     const weir_option *row;

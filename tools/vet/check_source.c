@@ -61,8 +61,7 @@ static void try_source(const struct vet_subject *subject, const weir_option *row
     struct vet_specimen specimen;
     struct wr_error error = {0};
     vet_specimen_make(&specimen, subject);
-    const struct wr_environment environment = {.folder = "/"};
-    const struct wr_option_site site = {&environment, &specimen.source->keep};
+    const struct wr_option_site site = {&wr_environment_empty, &specimen.source->keep};
     if (wr_option_set(row, specimen.source->own_options, value, &site, &error) &&
         !vet_specimen_try_create(&specimen, &error) && strstr(error.text, "gave no reason"))
         vet_fail("create returns NULL for \"%s\" of \"%s\" without host->refuse, so no reason is shown",

@@ -196,8 +196,7 @@ static void try_handler(const struct vet_subject *subject, const weir_option *ro
     struct vet_probe probe;
     struct wr_error error = {0};
     vet_probe_make(&probe, subject, NULL);
-    const struct wr_environment environment = {.folder = "/"};
-    const struct wr_option_site site = {&environment, &probe.instance->keep};
+    const struct wr_option_site site = {&wr_environment_empty, &probe.instance->keep};
     if (wr_option_set(row, probe.instance->options, value, &site, &error)) {
         vet_enter(VET_NOTHING, "create with \"%s\" of \"%.80s\"", row->name, value);
         probe.self = wr_instance_create(probe.instance, &error) ? probe.instance->self : NULL;

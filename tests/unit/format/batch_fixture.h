@@ -109,13 +109,11 @@ static inline const char *encode_with(struct wr_encoder *encoder)
 static inline void *make_options(const struct wr_format *format, const char *name, const char *value)
 {
     static struct wr_region region; /* freed with the process */
-    static const char *no_entries[] = {NULL};
-    static const struct wr_environment environment = {.entries = no_entries, .folder = "/"};
-    static const struct wr_option_site site = {&environment, &region};
+    static const struct wr_option_site site = {&wr_environment_empty, &region};
     struct wr_error error = {0};
     void *options = wr_region_alloc(&region, format->options.struct_bytes + 1);
     const struct wr_options_fill fill = {
-        .table = format->options, .target = options, .environment = &environment, .keep = &region};
+        .table = format->options, .target = options, .environment = &wr_environment_empty, .keep = &region};
     cr_assert(wr_options_set_defaults(&fill, &error), "%s", error.text);
     cr_assert(!name || wr_option_set(wr_options_find(&format->options, name), options, value, &site, &error),
               "%s", error.text);
