@@ -28,21 +28,21 @@ struct weir_collector {
 };
 
 /* A call hangs when it has taken longer than its interval, within these bounds. */
-enum { PATIENCE_MS_LEAST = 1000, PATIENCE_MS_MOST = 10000 };
+enum { HANG_AFTER_MS_LEAST = 1000, HANG_AFTER_MS_MOST = 10000 };
 
 static bool is_here(const struct weir_collector *collector)
 {
     return collector->is_called && pthread_equal(collector->thread, pthread_self());
 }
 
-static int64_t call_ends_ns(const struct weir_collector *collector)
+static int64_t call_hangs_at_ns(const struct weir_collector *collector)
 {
-    int64_t patience_ns = collector->interval_ns;
-    if (patience_ns < PATIENCE_MS_LEAST * WR_NS_PER_MS)
-        patience_ns = PATIENCE_MS_LEAST * WR_NS_PER_MS;
-    if (patience_ns > PATIENCE_MS_MOST * WR_NS_PER_MS)
-        patience_ns = PATIENCE_MS_MOST * WR_NS_PER_MS;
-    return collector->begun_ns + patience_ns;
+    int64_t hangs_after_ns = collector->interval_ns;
+    if (hangs_after_ns < HANG_AFTER_MS_LEAST * WR_NS_PER_MS)
+        hangs_after_ns = HANG_AFTER_MS_LEAST * WR_NS_PER_MS;
+    if (hangs_after_ns > HANG_AFTER_MS_MOST * WR_NS_PER_MS)
+        hangs_after_ns = HANG_AFTER_MS_MOST * WR_NS_PER_MS;
+    return collector->begun_ns + hangs_after_ns;
 }
 
 /* ---- The list: the caller holds the lock ------------------------------------------------------ */
@@ -133,7 +133,7 @@ static void call(struct wr_collectors *collectors, struct weir_collector *collec
     collector->is_called = true;
     if (!collectors->watcher && !collectors->is_starting) /* if it is refused, nobody sees a call that hangs */
         collectors->is_starting = start_thread(collectors);
-    else if (call_ends_ns(collector) < collectors->watched_until_ns)
+    else if (call_hangs_at_ns(collector) < collectors->watched_until_ns)
         wr_condition_wake(&collectors->watching);
     wr_lock_leave(&collectors->lock);
     collector->collect(collector->stream, collector->context);
@@ -184,7 +184,7 @@ static void watch(struct wr_collectors *collectors)
 {
     struct weir_collector *awaited = collectors->awaited;
     int64_t now_ns = wr_clock_monotonic_ns();
-    collectors->watched_until_ns = awaited ? call_ends_ns(awaited) : WR_NEVER;
+    collectors->watched_until_ns = awaited ? call_hangs_at_ns(awaited) : WR_NEVER;
     if (!awaited || collectors->watched_until_ns > now_ns) {
         wr_condition_wait(&collectors->watching, &collectors->lock, collectors->watched_until_ns);
         return;
@@ -321,7 +321,7 @@ void wr_collectors_stop(struct wr_collectors *collectors, int64_t deadline_ns)
     wr_condition_wake(&collectors->changed);
     wr_condition_wake(&collectors->watching);
     while ((called = find_called(collectors))) {
-        int64_t end_ns = call_ends_ns(called);
+        int64_t end_ns = call_hangs_at_ns(called);
         now_ns = wr_clock_monotonic_ns();
         if (end_ns > half_ns)
             end_ns = half_ns;
