@@ -59,7 +59,7 @@ enum wr_source_fault {
 };
 
 struct wr_source {
-    weir_host host_table; /* what the plugin gets: first, so that it leads here */
+    weir_host host_table; /* what the plugin gets: first, for wr_source_from_host */
     struct wr_runtime *runtime;
     struct wr_type *type;
     struct wr_source_options options;
@@ -133,6 +133,12 @@ struct wr_source {
     struct wr_source *_Atomic next_started; /* see sources.c */
     bool is_left;                           /* it did not stop in time; with `changing` there */
 };
+
+/* The source whose host a plugin passes back. */
+static inline struct wr_source *wr_source_from_host(const weir_host *host)
+{
+    return (struct wr_source *)host; /* host_table is its first member */
+}
 
 /* Fills its options and creates the plugin's instance. unknown: gets its unknown keys, if the configuration
  * ignores these; may be NULL. Returns NULL with the error set. */

@@ -11,11 +11,6 @@
 #include "text/error.h"
 #include "text/utf8.h"
 
-static struct wr_source *source_of(const weir_host *host)
-{
-    return (struct wr_source *)host; /* shown is its first member */
-}
-
 /* Of all sources of the process: a sender may come back to another one. */
 static struct wr_fronts *fronts_of(const struct wr_source *source)
 {
@@ -24,7 +19,7 @@ static struct wr_fronts *fronts_of(const struct wr_source *source)
 
 static const weir_source_series *resolve(const weir_host *host, const weir_record *record)
 {
-    struct wr_source *source = source_of(host);
+    struct wr_source *source = wr_source_from_host(host);
     weir_record whole;
     if (!wr_source_host_read(source, record, &whole))
         return NULL;
@@ -43,8 +38,8 @@ static bool missing(const weir_host *host, const char *origin, uint64_t first, u
 {
     struct wr_front_origin parsed;
     if (wr_front_parse(origin, &parsed))
-        return wr_fronts_missing(fronts_of(source_of(host)), parsed, wr_clock_monotonic_ns(), first, end,
-                                 lowest, lowest_end);
+        return wr_fronts_missing(fronts_of(wr_source_from_host(host)), parsed, wr_clock_monotonic_ns(), first,
+                                 end, lowest, lowest_end);
     *lowest = first; /* add refuses it */
     *lowest_end = end;
     return first < end;
@@ -159,7 +154,7 @@ static int add_block(struct wr_source *source, const weir_block *block, struct w
 static int add(const weir_host *host, const weir_block *given, uint64_t *refused)
 {
     uint64_t unused;
-    struct wr_source *source = source_of(host);
+    struct wr_source *source = wr_source_from_host(host);
     struct wr_front_origin origin;
     weir_block block = {0};
     memcpy(&block, given, given->size < sizeof block ? given->size : sizeof block);
@@ -176,17 +171,17 @@ static void forget(const weir_host *host, const char *origin)
 {
     struct wr_front_origin parsed;
     if (wr_front_parse(origin, &parsed))
-        wr_fronts_forget(fronts_of(source_of(host)), parsed);
+        wr_fronts_forget(fronts_of(wr_source_from_host(host)), parsed);
 }
 
 static bool is_stored(const weir_host *host)
 {
-    return wr_fronts_are_kept(fronts_of(source_of(host)));
+    return wr_fronts_are_kept(fronts_of(wr_source_from_host(host)));
 }
 
 static uint64_t mark_repeat(const weir_host *host)
 {
-    return wr_source_host_mark_repeat(source_of(host));
+    return wr_source_host_mark_repeat(wr_source_from_host(host));
 }
 
 static const weir_blocks service = {sizeof service, resolve, missing, add, forget, is_stored, mark_repeat};

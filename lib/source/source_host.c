@@ -28,11 +28,6 @@
 #include "text/array.h"
 #include "text/error.h"
 
-static struct wr_source *source_of(const weir_host *host)
-{
-    return (struct wr_source *)host; /* shown is its first member */
-}
-
 /* ---- Messages -------------------------------------------------------------------------------- */
 
 static void host_log(const weir_host *host, int level, const char *format, ...)
@@ -42,14 +37,15 @@ static void host_log(const weir_host *host, int level, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    wr_log_write(&source_of(host)->runtime->log, level, "%s: %s", host->name, text);
+    wr_log_write(&wr_source_from_host(host)->runtime->log, level, "%s: %s", host->name, text);
 }
 
 static void host_refuse(const weir_host *host, const char *option, const char *format, ...)
 {
+    const struct wr_source *source = wr_source_from_host(host);
     va_list arguments;
     va_start(arguments, format);
-    wr_host_api_refuse(host, source_of(host)->refusal, source_of(host)->node, option, format, arguments);
+    wr_host_api_refuse(host, source->refusal, source->node, option, format, arguments);
     va_end(arguments);
 }
 
@@ -104,7 +100,7 @@ static void add_to_counter(struct wr_source *source, const char *name, uint64_t 
 
 static void host_count(const weir_host *host, const char *name, uint64_t n)
 {
-    add_to_counter(source_of(host), name, n, false);
+    add_to_counter(wr_source_from_host(host), name, n, false);
 }
 
 void wr_source_host_count(struct wr_source *source, enum wr_source_count what, uint64_t n)
@@ -155,14 +151,15 @@ bool wr_source_host_pause(struct wr_source *source, int64_t timeout_ns)
 
 static bool host_wait(const weir_host *host, int64_t ms)
 {
-    if (source_of(host)->refusal) /* in create */
+    struct wr_source *source = wr_source_from_host(host);
+    if (source->refusal) /* in create */
         return false;
-    return wr_source_host_pause(source_of(host), ms < 0 ? 0 : ms * WR_NS_PER_MS);
+    return wr_source_host_pause(source, ms < 0 ? 0 : ms * WR_NS_PER_MS);
 }
 
 static bool host_stopping(const weir_host *host)
 {
-    return atomic_load(&source_of(host)->stopping);
+    return atomic_load(&wr_source_from_host(host)->stopping);
 }
 
 static void host_wake_in(const weir_host *host, int64_t delay_ms)
@@ -231,7 +228,7 @@ static void refuse_wait(struct wr_source *source, size_t count)
 /* The sockets are emptied before the flags are read that those set first who write to them. */
 static unsigned wait_for(const weir_host *host, struct pollfd *fds, size_t count, int64_t timeout_ms)
 {
-    struct wr_source *source = source_of(host);
+    struct wr_source *source = wr_source_from_host(host);
     struct pollfd all[FDS_MAX + 1]; /* not zeroed: kilobytes */
     unsigned result = 0;
     int64_t limit_ms = tend(source, timeout_ms > INT32_MAX ? INT32_MAX : timeout_ms);
@@ -583,14 +580,14 @@ int wr_source_host_add_level(struct wr_source *source, struct weir_metric *metri
 
 static int add(const weir_host *host, const weir_record *record)
 {
-    struct wr_source *source = source_of(host);
+    struct wr_source *source = wr_source_from_host(host);
     weir_record whole;
     return wr_source_host_read(source, record, &whole) ? source->add(source, &whole) : WEIR_ADD_REFUSED;
 }
 
 static void refuse(const weir_host *host, uint64_t n, const char *where, const char *format, ...)
 {
-    struct wr_source *source = source_of(host);
+    struct wr_source *source = wr_source_from_host(host);
     char text[WR_ERROR_ROOM];
     va_list arguments;
     va_start(arguments, format);
@@ -604,7 +601,7 @@ static void refuse(const weir_host *host, uint64_t n, const char *where, const c
 /* What is added by no other way than by this thread: its own count needs no order. */
 static uint64_t mark(const weir_host *host)
 {
-    const struct wr_source *source = source_of(host);
+    const struct wr_source *source = wr_source_from_host(host);
     return atomic_load_explicit(&source->added, memory_order_relaxed) + source->repeats;
 }
 
@@ -618,7 +615,7 @@ uint64_t wr_source_host_mark_repeat(struct wr_source *source)
 
 static int settled(const weir_host *host, uint64_t mark_number)
 {
-    struct wr_source *source = source_of(host);
+    struct wr_source *source = wr_source_from_host(host);
     return wr_source_marks_ask(&source->marks, wr_runtime_engine(source->runtime), mark_number, mark(host));
 }
 
@@ -626,7 +623,7 @@ static int settled(const weir_host *host, uint64_t mark_number)
 
 static void show_senders(const weir_host *host, const weir_sender *senders, size_t count)
 {
-    wr_source_senders_show(&source_of(host)->senders, senders, count);
+    wr_source_senders_show(&wr_source_from_host(host)->senders, senders, count);
 }
 
 static const weir_senders senders_service = {sizeof senders_service, show_senders};
@@ -643,7 +640,7 @@ static unsigned wait_to_connect(const weir_host *host, struct pollfd *fds, size_
 /* Room that is reported meanwhile is reported to the source by its next wait. */
 static int connect_to(const weir_host *host, const weir_connect *what, char *reason, size_t room)
 {
-    struct wr_source *source = source_of(host);
+    struct wr_source *source = wr_source_from_host(host);
     bool was_full = source->is_full, runs = source->works_at_ns != WR_NEVER;
     wr_connecting_wait *wait = source->refusal ? NULL : wait_to_connect; /* in create */
     source->works_at_ns = WR_NEVER; /* nor does it work before it is connected */
@@ -670,7 +667,7 @@ static const void *host_service(const weir_host *host, const char *id)
     if (strcmp(id, WEIR_SERVICE_BLOCKS) == 0)
         return wr_source_blocks_service();
     if (strcmp(id, WR_SERVICE_RELAYING) == 0)
-        return wr_source_relaying_service(source_of(host));
+        return wr_source_relaying_service(wr_source_from_host(host));
     if (strcmp(id, WEIR_SERVICE_CONNECTING) == 0)
         return &connecting_service;
     if (strcmp(id, WEIR_SERVICE_NUMBERS) == 0)
@@ -682,7 +679,8 @@ static const void *host_service(const weir_host *host, const char *id)
     if (strcmp(id, WEIR_SERVICE_STATUS) == 0)
         return wr_source_status_service();
     if (strcmp(id, WEIR_SERVICE_PARSER) == 0)
-        return source_of(host)->type->is.flags & WEIR_SOURCE_TYPE_PARSES ? wr_source_text_service() : NULL;
+        return wr_source_from_host(host)->type->is.flags & WEIR_SOURCE_TYPE_PARSES ? wr_source_text_service()
+                                                                                   : NULL;
     return NULL;
 }
 

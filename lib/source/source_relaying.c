@@ -9,14 +9,9 @@
 #include "source/source_host.h"
 #include "source/sources.h"
 
-static struct wr_source *source_of(const weir_host *host)
-{
-    return (struct wr_source *)host; /* shown is its first member */
-}
-
 static struct wr_levels *lock(const weir_host *host)
 {
-    struct wr_levels *levels = wr_sources_levels(source_of(host)->runtime);
+    struct wr_levels *levels = wr_sources_levels(wr_source_from_host(host)->runtime);
     wr_lock_enter(&levels->lock);
     return levels;
 }
@@ -61,7 +56,7 @@ static void merge(struct wr_levels *levels, struct wr_levels_sender *sender, wei
 static int add(const weir_host *host, struct wr_levels_sender *sender, weir_block_sample *samples,
                const weir_block *block, uint64_t *refused)
 {
-    if (!merges(source_of(host)))
+    if (!merges(wr_source_from_host(host)))
         return wr_source_blocks_service()->add(host, block, refused);
     struct wr_levels *levels = lock(host);
     for (size_t i = 0; i < block->count; i++)
@@ -75,11 +70,11 @@ static void publish(const weir_host *host)
 {
     struct weir_metric *metric;
     double level;
-    if (!merges(source_of(host)))
+    if (!merges(wr_source_from_host(host)))
         return;
     struct wr_levels *levels = lock(host);
     while ((metric = wr_levels_next(levels, &level)) &&
-           wr_source_host_add_level(source_of(host), metric, level) != WEIR_ADD_FULL)
+           wr_source_host_add_level(wr_source_from_host(host), metric, level) != WEIR_ADD_FULL)
         wr_levels_published(levels);
     wr_lock_leave(&levels->lock);
 }
@@ -89,7 +84,7 @@ static void publish(const weir_host *host)
 /* A handler that had `aggregate` until a reload counts, too. */
 static bool is_late(const weir_host *host)
 {
-    struct wr_engine *engine = wr_runtime_engine(source_of(host)->runtime);
+    struct wr_engine *engine = wr_runtime_engine(wr_source_from_host(host)->runtime);
     const struct wr_lane *lane = wr_engine_lanes(engine);
     while (lane && !wr_lane_summer(lane))
         lane = wr_lane_next(lane);

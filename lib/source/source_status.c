@@ -11,7 +11,7 @@
 /* The snapshot is a large struct: it is not on the stack. */
 static char *read_status(const weir_host *host)
 {
-    struct wr_runtime *runtime = ((const struct wr_source *)host)->runtime; /* its first member */
+    struct wr_runtime *runtime = wr_source_from_host(host)->runtime;
     struct wr_snapshot *snapshot = malloc(sizeof *snapshot);
     struct wr_buffer text = {0};
     if (!snapshot)

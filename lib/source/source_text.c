@@ -156,7 +156,7 @@ bool wr_source_text_has_groups(const struct wr_source *source)
 
 static weir_text *begin(const weir_host *host, const char *where, const weir_text_options *given)
 {
-    struct wr_source *source = (struct wr_source *)host; /* shown is its first member */
+    struct wr_source *source = wr_source_from_host(host);
     weir_text *text = calloc(1, sizeof *text);
     if (!text)
         return NULL;
