@@ -95,7 +95,7 @@ static bool rise(const double *bounds, size_t count)
     return true;
 }
 
-size_t wr_bucket_series_parse(const char *text, double bounds[WR_FAMILY_BUCKETS_MAX], const char **problem)
+size_t wr_bucket_series_read(const char *text, double bounds[WR_FAMILY_BUCKETS_MAX], const char **problem)
 {
     double numbers[ARGUMENTS];
     bool exponential = read_call(text, "exponential", numbers);

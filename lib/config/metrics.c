@@ -77,7 +77,7 @@ static size_t read_described(struct wr_config *config, const struct wr_node *nod
         wr_config_fill(config, (struct wr_options_table){0}, &text, environment);
     if (!wr_options_set_node(&fill, &row, node, error))
         return 0;
-    size_t count = wr_bucket_series_parse(text, bounds, &problem);
+    size_t count = wr_bucket_series_read(text, bounds, &problem);
     if (!count)
         wr_node_error(node, error, "\"%.*s\": %s", SHOWN_ROOM, text, problem);
     return count;

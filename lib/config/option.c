@@ -76,7 +76,7 @@ bool wr_option_get_bound(const weir_option *row, bool upper, char *bound, size_t
 }
 
 /* A number of any type as a double: exact enough for comparing it with a bound. */
-static bool parse_number(uint32_t type, const char *text, double *value)
+static bool read_number(uint32_t type, const char *text, double *value)
 {
     int64_t integer;
     switch (type) {
@@ -102,10 +102,10 @@ static bool is_within(const weir_option *row, double value)
 {
     char bound[WR_UNITS_ROOM];
     double limit;
-    if (wr_option_get_bound(row, false, bound, sizeof bound) && parse_number(row->type, bound, &limit) &&
+    if (wr_option_get_bound(row, false, bound, sizeof bound) && read_number(row->type, bound, &limit) &&
         value < limit)
         return false;
-    return !(wr_option_get_bound(row, true, bound, sizeof bound) && parse_number(row->type, bound, &limit) &&
+    return !(wr_option_get_bound(row, true, bound, sizeof bound) && read_number(row->type, bound, &limit) &&
              value > limit);
 }
 
@@ -121,8 +121,8 @@ static bool is_range(const weir_option *row)
     bool has_high = wr_option_get_bound(row, true, high, sizeof high);
     if (!dots || has_low != (dots > row->allowed) || has_high != (dots[2] != '\0') || (!has_low && !has_high))
         return false;
-    if ((has_low && !parse_number(row->type, low, &lowest)) ||
-        (has_high && !parse_number(row->type, high, &highest)))
+    if ((has_low && !read_number(row->type, low, &lowest)) ||
+        (has_high && !read_number(row->type, high, &highest)))
         return false;
     return !has_low || !has_high || lowest <= highest;
 }
@@ -199,7 +199,7 @@ static bool refuse_number(struct wr_error *error, const weir_option *row, const 
 static bool set_number(const weir_option *row, const char *text, void *field, struct wr_error *error)
 {
     double value;
-    if (!parse_number(row->type, text, &value))
+    if (!read_number(row->type, text, &value))
         return refuse_number(error, row, text);
     if (!is_within(row, value))
         return refuse(error, "is out of range; allowed: %s", row->allowed);

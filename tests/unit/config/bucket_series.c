@@ -10,7 +10,7 @@ static void check(const char *text, const char *const *expected, size_t count)
 {
     double bounds[WR_FAMILY_BUCKETS_MAX];
     const char *problem;
-    size_t got = wr_bucket_series_parse(text, bounds, &problem);
+    size_t got = wr_bucket_series_read(text, bounds, &problem);
     cr_assert_eq(got, count, "%s: %zu bounds, %s", text, got, problem ? problem : "no problem");
     cr_assert_null(problem);
     for (size_t i = 0; i < count; i++) {
@@ -30,7 +30,7 @@ static void check_refused(const char *text, const char *because)
 {
     double bounds[WR_FAMILY_BUCKETS_MAX];
     const char *problem = NULL;
-    cr_assert_eq(wr_bucket_series_parse(text, bounds, &problem), 0, "%s", text);
+    cr_assert_eq(wr_bucket_series_read(text, bounds, &problem), 0, "%s", text);
     cr_assert_str_eq(problem, because, "%s", text);
 }
 
@@ -56,7 +56,7 @@ Test(bucket_series, as_many_as_a_histogram_may_have)
 {
     double bounds[WR_FAMILY_BUCKETS_MAX];
     const char *problem;
-    cr_assert_eq(wr_bucket_series_parse("linear(1, 1, 200)", bounds, &problem), WR_FAMILY_BUCKETS_MAX);
+    cr_assert_eq(wr_bucket_series_read("linear(1, 1, 200)", bounds, &problem), WR_FAMILY_BUCKETS_MAX);
     cr_assert_eq(bounds[WR_FAMILY_BUCKETS_MAX - 1], WR_FAMILY_BUCKETS_MAX);
 }
 
