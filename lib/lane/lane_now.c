@@ -50,7 +50,7 @@ static void settle(struct wr_lane *lane, weir_outcome *outcome, const struct wr_
     }
     if (not_now)
         outcome->code = WEIR_OUTCOME_OK;
-    wr_outcome_of_emit(lane, outcome, omissions, now_ns);
+    wr_outcome_apply_emit(lane, outcome, omissions, now_ns);
     wr_losses_log(lane, now_ns);
 }
 

@@ -147,11 +147,11 @@ void wr_lane_worker_finish(struct wr_lane *lane, const struct wr_lane_call *call
         wait_for_disk(lane);
     int64_t now_ns = wr_clock_monotonic_ns();
     switch (call->kind) {
-    case WR_LANE_CALL_OPEN: wr_outcome_of_open(lane, outcome, now_ns); break;
-    case WR_LANE_CALL_EMIT: wr_outcome_of_emit(lane, outcome, omissions, now_ns); break;
-    case WR_LANE_CALL_FLUSH: wr_outcome_of_flush(lane, outcome, call->flush_position, now_ns); break;
-    case WR_LANE_CALL_WAKE: wr_outcome_of_wake(lane, outcome, call->why, now_ns); break;
-    case WR_LANE_CALL_CLOSE: wr_outcome_of_close(lane); break;
+    case WR_LANE_CALL_OPEN: wr_outcome_apply_open(lane, outcome, now_ns); break;
+    case WR_LANE_CALL_EMIT: wr_outcome_apply_emit(lane, outcome, omissions, now_ns); break;
+    case WR_LANE_CALL_FLUSH: wr_outcome_apply_flush(lane, outcome, call->flush_position, now_ns); break;
+    case WR_LANE_CALL_WAKE: wr_outcome_apply_wake(lane, outcome, call->why, now_ns); break;
+    case WR_LANE_CALL_CLOSE: wr_outcome_apply_close(lane); break;
     case WR_LANE_CALL_DESTROY: break;
     }
     wr_losses_log(lane, now_ns);

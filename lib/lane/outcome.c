@@ -183,7 +183,7 @@ static void apply_code(struct wr_lane *lane, weir_outcome *outcome, int64_t now_
 
 /* ---- The callbacks --------------------------------------------------------------------------- */
 
-void wr_outcome_of_open(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
+void wr_outcome_apply_open(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
 {
     bool opened = outcome->code == WEIR_OUTCOME_OK; /* even if faults turn the code into FAILED below */
     count_fault(lane, outcome, check_code(outcome, false));
@@ -263,8 +263,8 @@ static void count_settled(struct wr_lane *lane, const weir_outcome *outcome,
     wr_delivery_settled(&lane->delivery, lane->handler.has_flush);
 }
 
-void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome, const struct wr_lane_omissions *omissions,
-                        int64_t now_ns)
+void wr_outcome_apply_emit(struct wr_lane *lane, weir_outcome *outcome,
+                           const struct wr_lane_omissions *omissions, int64_t now_ns)
 {
     if (!wr_lane_ledger_leave_handler(&lane->ledger))
         return;
@@ -299,7 +299,7 @@ static void count_flushed(struct wr_lane *lane, uint64_t wanted, int64_t now_ns)
         recover(lane, now_ns);
 }
 
-void wr_outcome_of_flush(struct wr_lane *lane, weir_outcome *outcome, uint64_t wanted, int64_t now_ns)
+void wr_outcome_apply_flush(struct wr_lane *lane, weir_outcome *outcome, uint64_t wanted, int64_t now_ns)
 {
     count_fault(lane, outcome, check_code(outcome, false));
     store_error(lane, outcome, now_ns);
@@ -311,7 +311,7 @@ void wr_outcome_of_flush(struct wr_lane *lane, weir_outcome *outcome, uint64_t w
     wr_condition_wake(&lane->progress);
 }
 
-void wr_outcome_of_wake(struct wr_lane *lane, weir_outcome *outcome, int why, int64_t now_ns)
+void wr_outcome_apply_wake(struct wr_lane *lane, weir_outcome *outcome, int why, int64_t now_ns)
 {
     count_fault(lane, outcome, check_code(outcome, false));
     store_error(lane, outcome, now_ns);
@@ -320,7 +320,7 @@ void wr_outcome_of_wake(struct wr_lane *lane, weir_outcome *outcome, int why, in
     apply_code(lane, outcome, now_ns);
 }
 
-void wr_outcome_of_close(struct wr_lane *lane)
+void wr_outcome_apply_close(struct wr_lane *lane)
 {
     weir_outcome none;
     wr_lane_worker_init_outcome(&none, 0);

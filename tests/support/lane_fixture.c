@@ -201,7 +201,7 @@ void fixture_finish_open(struct lane_fixture *fixture, int code, const char *rea
     outcome.code = code;
     snprintf(outcome.reason, sizeof outcome.reason, "%s", reason ? reason : "");
     wr_lock_enter(&fixture->lane->lock);
-    wr_outcome_of_open(fixture->lane, &outcome, fixture->now_ns);
+    wr_outcome_apply_open(fixture->lane, &outcome, fixture->now_ns);
     finish_call(fixture);
 }
 
@@ -216,7 +216,7 @@ void fixture_finish_emit_with(struct lane_fixture *fixture, weir_outcome outcome
     struct wr_lane_omissions omissions = {count_omitted, &omitted};
     cr_assert(fixture->lane->ledger.flight.range.segment, "nothing is in flight");
     wr_lock_enter(&fixture->lane->lock);
-    wr_outcome_of_emit(fixture->lane, &outcome, omitted ? &omissions : NULL, fixture->now_ns);
+    wr_outcome_apply_emit(fixture->lane, &outcome, omitted ? &omissions : NULL, fixture->now_ns);
     finish_call(fixture);
 }
 
@@ -232,7 +232,7 @@ void fixture_finish_flush(struct lane_fixture *fixture, int code)
     wr_lane_worker_init_outcome(&outcome, 0);
     outcome.code = code;
     wr_lock_enter(&fixture->lane->lock);
-    wr_outcome_of_flush(fixture->lane, &outcome, fixture->lane->flush_wanted, fixture->now_ns);
+    wr_outcome_apply_flush(fixture->lane, &outcome, fixture->lane->flush_wanted, fixture->now_ns);
     finish_call(fixture);
 }
 
@@ -244,14 +244,14 @@ void fixture_finish_wake(struct lane_fixture *fixture, int why, int code)
     wr_lock_enter(&fixture->lane->lock);
     if (why == WEIR_WAKE_TIMER)
         fixture->lane->wake_at_ns = 0;
-    wr_outcome_of_wake(fixture->lane, &outcome, why, fixture->now_ns);
+    wr_outcome_apply_wake(fixture->lane, &outcome, why, fixture->now_ns);
     finish_call(fixture);
 }
 
 void fixture_close(struct lane_fixture *fixture)
 {
     wr_lock_enter(&fixture->lane->lock);
-    wr_outcome_of_close(fixture->lane);
+    wr_outcome_apply_close(fixture->lane);
     finish_call(fixture);
 }
 

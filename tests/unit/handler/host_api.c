@@ -237,7 +237,7 @@ Test(host_api, a_handler_waiting_inside_emit_keeps_its_batch, .timeout = 60)
     pthread_join(thread, NULL);
     cr_assert_eq(segment->references, 2, "the handler is still reading it");
     weir_outcome outcome = {.code = WEIR_OUTCOME_OK, .done = 1};
-    wr_outcome_of_emit(lane, &outcome, NULL, 2);
+    wr_outcome_apply_emit(lane, &outcome, NULL, 2);
     cr_assert_eq(segment->references, 1);
     weir_handler_stats stats;
     wr_lane_stats_get(&stats, lane, 2);

@@ -36,7 +36,7 @@ static void finish_open(int code, int error_code, const char *reason)
     snprintf(outcome.reason, sizeof outcome.reason, "%s", reason);
     outcome.error = error_code;
     wr_lock_enter(&fixture.lane->lock);
-    wr_outcome_of_open(fixture.lane, &outcome, fixture.now_ns);
+    wr_outcome_apply_open(fixture.lane, &outcome, fixture.now_ns);
     wr_lane_unlock(fixture.lane);
 }
 

@@ -109,7 +109,7 @@ Test(lane_fault, a_drop_by_open_flush_and_wake_is_a_fault_and_a_retry)
     cr_assert_eq(fixture_stats(&fixture).faults, 1);
     cr_assert_gt(fixture.lane->delivery.retry_at_ns, fixture.now_ns);
     weir_outcome woken = {.size = sizeof woken, .code = WEIR_OUTCOME_DROP};
-    wr_outcome_of_wake(fixture.lane, &woken, WEIR_WAKE_TIMER, fixture.now_ns);
+    wr_outcome_apply_wake(fixture.lane, &woken, WEIR_WAKE_TIMER, fixture.now_ns);
     cr_assert_eq(fixture_stats(&fixture).faults, 2);
     fixture_close(&fixture);
     fixture_finish_open(&fixture, WEIR_OUTCOME_DROP, NULL);

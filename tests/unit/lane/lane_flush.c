@@ -190,7 +190,7 @@ Test(lane_flush, a_flush_that_reopens_completes_when_the_handler_is_closed)
     fixture_finish_flush(&fixture, WEIR_OUTCOME_REOPEN);
     cr_assert_not(is_flushed(position));
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
-    wr_outcome_of_close(fixture.lane);
+    wr_outcome_apply_close(fixture.lane);
     rest();
     cr_assert(is_flushed(position));
 }
