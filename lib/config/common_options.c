@@ -86,7 +86,7 @@ static bool is_hidden(const weir_option *common, const struct wr_options_table *
     return false;
 }
 
-bool wr_common_options_of_type(const struct wr_options_table *own, struct wr_options_table *common)
+bool wr_common_options_select(const struct wr_options_table *own, struct wr_options_table *common)
 {
     size_t count = 0;
     *common = wr_common_options_table();

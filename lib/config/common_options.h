@@ -40,7 +40,7 @@ bool wr_common_options_is_reserved(const char *name);
 /* The common options that handlers of a type have: all but those that the type's own options hide, by having
  * the same name up to the first dot. The rows may be allocated, then they are never freed. Returns false if out
  * of memory. */
-bool wr_common_options_of_type(const struct wr_options_table *own, struct wr_options_table *common);
+bool wr_common_options_select(const struct wr_options_table *own, struct wr_options_table *common);
 
 /* What they mean to a lane. */
 struct wr_lane_settings wr_common_options_settings(const struct wr_common_options *common_options);

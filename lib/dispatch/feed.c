@@ -174,7 +174,7 @@ static struct wr_segment *start_in_journal(struct wr_feed *feed, int64_t now_ns)
     struct wr_segment *segment = wr_segment_reuse(feed->pool, feed->number);
     if (!segment) {
         struct wr_segment_file *file = make_file(feed, now_ns);
-        segment = file ? wr_segment_of_file(feed->pool, file, true) : NULL;
+        segment = file ? wr_segment_adopt_file(feed->pool, file, true) : NULL;
     }
     if (!segment)
         return NULL;

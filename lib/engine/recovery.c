@@ -227,7 +227,7 @@ static void report_kept(const struct find *find, const char *lane, uint64_t kept
 static void give_segment(struct find *find, struct wr_segment_file *file)
 {
     uint32_t count = wr_journal_reader_count(&find->reader, file);
-    struct wr_segment *segment = wr_segment_of_file(&find->recovery->pool, file, false);
+    struct wr_segment *segment = wr_segment_adopt_file(&find->recovery->pool, file, false);
     if (!segment)
         return; /* out of memory; the file stays for the next process */
     copy_samples(find, segment, count);

@@ -123,7 +123,7 @@ static bool finish_handler(struct wr_type *type, const char *where, struct wr_er
         is->kinds = DEFAULT_KINDS; /* not "all": a kind that is added later is withheld */
     return wr_plugins_check_type(type, missing, where, error) &&
            wr_plugins_check_clash(type, find_clash(&type->options), "all handlers", where, error) &&
-           (wr_common_options_of_type(&type->options, &type->common_options) ||
+           (wr_common_options_select(&type->options, &type->common_options) ||
             wr_error_no_memory(error, where));
 }
 

@@ -126,7 +126,7 @@ struct wr_segment *wr_segment_reuse(struct wr_segment_pool *pool, uint32_t feed)
     return segment ? start(segment, pool) : NULL;
 }
 
-struct wr_segment *wr_segment_of_file(struct wr_segment_pool *pool, struct wr_segment_file *file, bool own)
+struct wr_segment *wr_segment_adopt_file(struct wr_segment_pool *pool, struct wr_segment_file *file, bool own)
 {
     struct wr_segment *segment = make(file->head->room, own ? 0 : file->head->room);
     if (!segment) {

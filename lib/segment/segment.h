@@ -84,7 +84,7 @@ struct wr_segment *wr_segment_reuse(struct wr_segment_pool *pool, uint32_t feed)
 /* Makes a segment of a file in use, and takes ownership of the file. own: the segment's samples are those in
  * the file; otherwise they are in memory, and only marks go to the file. Returns NULL if out of memory; the
  * file is closed then. */
-struct wr_segment *wr_segment_of_file(struct wr_segment_pool *pool, struct wr_segment_file *file, bool own);
+struct wr_segment *wr_segment_adopt_file(struct wr_segment_pool *pool, struct wr_segment_file *file, bool own);
 
 void wr_segment_hold(struct wr_segment *segment);
 

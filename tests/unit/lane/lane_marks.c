@@ -22,7 +22,7 @@ static void setup(void)
     path_in_folder("");
     cr_assert_eq(wr_segment_file_make(&file, folder, 1, &shape), 0);
     wr_segment_file_begin(file, 1, 1);
-    fixture.segment = wr_segment_of_file(&fixture.pool, file, true);
+    fixture.segment = wr_segment_adopt_file(&fixture.pool, file, true);
     fixture.slot = SLOT;
 }
 
