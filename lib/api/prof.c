@@ -72,16 +72,13 @@ struct labels {
 static void add(weir_stream *stream, const char *const *names, struct weir_metric *const *metrics,
                 double elapsed_ms)
 {
-    const struct wr_event_value values[] = {
-        {names[0], {WEIR_KIND_INT, {.i64 = 1}}, metrics[0]},
-        {names[1], {WEIR_KIND_DOUBLE, {.f64 = elapsed_ms}}, metrics[1]},
-    };
+    const weir_typed_value values[] = {{names[0], WEIR_INT(1)}, {names[1], WEIR_DOUBLE(elapsed_ms)}};
     if (metrics[0] && metrics[1] && wr_fast_add_is_summed(metrics[0]) && wr_fast_add_is_summed(metrics[1])) {
-        wr_intake_add(metrics[0], values[0].value);
-        wr_intake_add(metrics[1], values[1].value);
+        wr_intake_add(metrics[0], values[0].number);
+        wr_intake_add(metrics[1], values[1].number);
         return;
     }
-    wr_event_add(stream, &(struct wr_event){.values = values, .count = 2});
+    wr_event_add(stream, &(struct wr_event){.values = values, .metrics = metrics, .count = 2});
 }
 
 /* With a bad name both values are refused. */

@@ -275,7 +275,7 @@ int weir_emit_typed(weir_stream *stream, const weir_typed_value *values, size_t 
     for (size_t i = 0; i < count; i++)
         if (!is_kind(values[i].number.kind))
             return refuse_argument("weir_emit_typed: a kind is not WEIR_KIND_DOUBLE or WEIR_KIND_INT");
-    return count ? wr_event_add(stream, &(struct wr_event){.typed = values, .count = count}) : 0;
+    return count ? wr_event_add(stream, &(struct wr_event){.values = values, .count = count}) : 0;
 }
 
 int weir_add(weir_stream *stream, const weir_sample_spec *spec)

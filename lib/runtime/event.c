@@ -8,21 +8,12 @@
 #include "producer/ring.h"
 #include "producer/instrument.h"
 
-static struct wr_event_value get_value(const struct wr_event *event, size_t i)
-{
-    if (!event->typed)
-        return event->values[i];
-    const weir_typed_value *typed = &event->typed[i];
-    struct weir_metric *metric = event->metrics ? event->metrics[i] : NULL;
-    return (struct wr_event_value){typed->name, typed->number, metric};
-}
-
 static struct weir_metric *look_up(struct weir_stream *stream, const struct wr_event *event, size_t i)
 {
-    const struct wr_event_value value = get_value(event, i);
-    return value.metric ? value.metric
-                        : wr_intake_find(stream, value.name, event->cumulative ? WEIR_SAMPLE_CUMULATIVE : 0,
-                                         event->labels, event->label_count);
+    struct weir_metric *metric = event->metrics ? event->metrics[i] : NULL;
+    uint16_t flags = event->cumulative ? WEIR_SAMPLE_CUMULATIVE : 0;
+    return metric ? metric
+                  : wr_intake_find(stream, event->values[i].name, flags, event->labels, event->label_count);
 }
 
 /* An event whose names are resolved. */
@@ -46,7 +37,7 @@ static const char *check_change(const struct weir_metric *metric, uint8_t instru
 static int check_values(struct weir_stream *stream, struct named_event *event)
 {
     for (size_t i = event->is->count; i-- > 0;) {
-        weir_number value = get_value(event->is, i).value;
+        weir_number value = event->is->values[i].number;
         event->first = look_up(stream, event->is, i);
         uint8_t instrument = atomic_load_explicit(&event->first->instrument, memory_order_acquire);
         if (instrument == WR_INSTRUMENT_REFUSES)
@@ -63,7 +54,7 @@ static int check_values(struct weir_stream *stream, struct named_event *event)
 /* If another thread has made the change impossible meanwhile, the level stays. */
 static void change_level(const struct wr_event *event, size_t i)
 {
-    double change = wr_value_double(get_value(event, i).value);
+    double change = wr_value_double(event->values[i].number);
     event->changes[i].number.kind = WEIR_KIND_DOUBLE;
     wr_instrument_change_level(wr_instrument_level(event->metrics[i]), change,
                                &event->changes[i].number.is.f64);
@@ -79,7 +70,7 @@ static void set_levels(struct weir_stream *stream, const struct named_event *eve
     for (size_t i = 0; i < event->is->count; i++) {
         const struct weir_metric *metric = i ? look_up(stream, event->is, i) : event->first;
         if (atomic_load_explicit(&metric->instrument, memory_order_acquire) == WEIR_GAUGE)
-            wr_instrument_set_level(metric, wr_value_double(get_value(event->is, i).value));
+            wr_instrument_set_level(metric, wr_value_double(event->is->values[i].number));
     }
 }
 
@@ -92,7 +83,7 @@ static void write_event(struct wr_intake_call *call, struct weir_stream *stream,
     int64_t time_ns = event->is->time_ns ? *event->is->time_ns : wr_intake_time(call);
     for (size_t i = 0; i < count; i++) {
         const struct weir_metric *metric = i ? look_up(stream, event->is, i) : event->first;
-        weir_number value = get_value(event->is, i).value;
+        weir_number value = event->is->values[i].number;
         *wr_ring_slot(ring, position + i) = (weir_sample){
             .series = metric->series,
             .kind = (uint16_t)value.kind,
@@ -159,7 +150,7 @@ int wr_event_add_sample(struct weir_stream *stream, const weir_sample_spec *spec
     const weir_typed_value value = {spec->name, spec->kind == WEIR_KIND_INT ? WEIR_INT(spec->integer)
                                                                             : WEIR_DOUBLE(spec->value)};
     const struct wr_event event = {
-        .typed = &value,
+        .values = &value,
         .count = 1,
         .labels = spec->labels,
         .label_count = spec->label_count,

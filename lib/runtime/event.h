@@ -10,18 +10,13 @@
 
 #include "runtime/intake.h"
 
-struct wr_event_value {
-    const char *name;
-    weir_number value;
-    struct weir_metric *metric; /* the series, of the event's group; NULL: found by the name */
-};
-
 struct wr_event {
-    const struct wr_event_value *values;
-    const weir_typed_value *typed;      /* in place of values, without a copy on the stack; or NULL */
-    struct weir_metric *const *metrics; /* the series of each of `typed`; NULL: found by their names */
-    weir_typed_value *changes; /* `typed` itself, if each is added to the level of its gauge: once the event can
-                                  no longer be refused, they become the new levels; or NULL */
+    const weir_typed_value *values;
+    /* the series of each of `values`, of the event's group. Without it, or where it has NULL, they are found by
+     * their names */
+    struct weir_metric *const *metrics;
+    weir_typed_value *changes; /* `values` itself, if each is added to the level of its gauge: once the event
+                                  can no longer be refused, they become the new levels; or NULL */
     size_t count;              /* at least 1 */
     const weir_label *labels; /* in addition to those of the stream, for series that are found by their names */
     size_t label_count;

@@ -509,7 +509,7 @@ int wr_source_host_wait(struct wr_source *source)
 static int try_add(const struct wr_source *source, const weir_record *record)
 {
     const struct wr_event event = {
-        .typed = source->values,
+        .values = source->values,
         .changes = record->flags & WEIR_RECORD_CHANGE ? source->values : NULL,
         .metrics = source->metrics,
         .count = record->count,

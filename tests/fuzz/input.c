@@ -108,8 +108,8 @@ int __wrap_wr_event_add(struct weir_stream *stream, const struct wr_event *event
     FUZZ_CHECK(event->metadata == record->metadata && event->cumulative == record->cumulative);
     FUZZ_CHECK(record->has_time ? *event->time_ns == record->time_ns : !event->time_ns);
     for (size_t i = 0; i < event->count; i++) {
-        FUZZ_CHECK(wr_name_check(event->typed[i].name, "name", &error));
-        check_value(&event->typed[i], &record->values[i]);
+        FUZZ_CHECK(wr_name_check(event->values[i].name, "name", &error));
+        check_value(&event->values[i], &record->values[i]);
     }
     current.is_used = true;
     return 0;

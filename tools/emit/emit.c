@@ -187,7 +187,7 @@ static int check(const struct command *command, const struct request *request)
 static int add_arguments(struct request *request)
 {
     record_settle_kinds(request->group, request->values, request->value_count);
-    const struct wr_event event = {.typed = request->values, .count = request->value_count};
+    const struct wr_event event = {.values = request->values, .count = request->value_count};
     const struct wr_parse_record meaning = {.instrument = request->instrument};
     weir_stream *stream = weir_get_stream_labeled(request->group, request->labels, request->label_count);
     for (size_t i = 0; i < request->value_count && !stream->refusal; i++)

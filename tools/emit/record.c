@@ -88,7 +88,7 @@ static int add_event(weir_stream *stream, const struct wr_parse_record *record)
     memcpy(values, record->values, record->count * sizeof *values);
     record_settle_kinds(stream->group->name, values, record->count);
     const struct wr_event event = {
-        .typed = values,
+        .values = values,
         .count = record->count,
         .time_ns = record->has_time ? &record->time_ns : NULL,
         .cumulative = record->cumulative,
