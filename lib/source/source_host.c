@@ -662,12 +662,13 @@ static const weir_intake intake_service = {sizeof intake_service, add, wait_for,
 
 static const void *host_service(const weir_host *host, const char *id)
 {
+    const struct wr_source *source = wr_source_from_host(host);
     if (strcmp(id, WEIR_SERVICE_INTAKE) == 0)
         return &intake_service;
     if (strcmp(id, WEIR_SERVICE_BLOCKS) == 0)
         return wr_source_blocks_service();
     if (strcmp(id, WR_SERVICE_RELAYING) == 0)
-        return wr_source_relaying_service(wr_source_from_host(host));
+        return wr_source_relaying_service(source);
     if (strcmp(id, WEIR_SERVICE_CONNECTING) == 0)
         return &connecting_service;
     if (strcmp(id, WEIR_SERVICE_NUMBERS) == 0)
@@ -679,8 +680,7 @@ static const void *host_service(const weir_host *host, const char *id)
     if (strcmp(id, WEIR_SERVICE_STATUS) == 0)
         return wr_source_status_service();
     if (strcmp(id, WEIR_SERVICE_PARSER) == 0)
-        return wr_source_from_host(host)->type->is.flags & WEIR_SOURCE_TYPE_PARSES ? wr_source_text_service()
-                                                                                   : NULL;
+        return source->type->is.flags & WEIR_SOURCE_TYPE_PARSES ? wr_source_text_service() : NULL;
     return NULL;
 }
 
