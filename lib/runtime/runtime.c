@@ -22,7 +22,8 @@
  */
 static _Atomic uintptr_t the_runtime;
 
-enum { EXITS_MOST = 32, STATUS_PATIENCE_MS = 250 };
+/* BACKGROUND_TIMEOUT_MS: for the threads of the reload and of the status file to end, each. */
+enum { EXITS_MOST = 32, BACKGROUND_TIMEOUT_MS = 250 };
 
 static bool is_being_created(uintptr_t word)
 {
@@ -61,8 +62,8 @@ int wr_runtime_shutdown(struct wr_runtime *runtime, int64_t deadline_ns, struct 
         sources->stop(sources, deadline_ns);
     int result = wr_engine_shutdown(engine, deadline_ns, error);
     wr_report_write(engine);
-    wr_watcher_stop(&runtime->watcher, wr_clock_monotonic_ns() + STATUS_PATIENCE_MS * WR_NS_PER_MS);
-    wr_status_stop(&runtime->status, wr_clock_monotonic_ns() + STATUS_PATIENCE_MS * WR_NS_PER_MS);
+    wr_watcher_stop(&runtime->watcher, wr_clock_monotonic_ns() + BACKGROUND_TIMEOUT_MS * WR_NS_PER_MS);
+    wr_status_stop(&runtime->status, wr_clock_monotonic_ns() + BACKGROUND_TIMEOUT_MS * WR_NS_PER_MS);
     wr_engine_shutdown_end(engine, result ? error : NULL);
     return result;
 }
