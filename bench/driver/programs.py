@@ -43,7 +43,7 @@ class Workspace:
 
     def environment(self, **more):
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("WEIR_", "BENCHMARK_AI"))}
-        return {**kept, "WEIR_PLUGIN_PATH": self.plugins, **more}
+        return {**kept, "WEIR_PLUGIN_PATH": f"{self.build}/plugins/sources/.libs:{self.plugins}", **more}
 
     def run(self, *command, env=None, **options):
         """Runs a program to its end and returns its standard output. Raises Void if it fails."""

@@ -18,7 +18,7 @@ import urllib.request
 
 from brokers import CLUSTER, Cluster
 from certificates import make
-from harness import BUILD, PLUGINS, SOURCE, WEIR, Skip, await_day, environment, free_port, lines_of, main, wait_for
+from harness import BUILD, PLUGIN_PATH, PLUGINS, SOURCE, WEIR, Skip, await_day, environment, free_port, lines_of, main, wait_for
 from markdown import Text, spans
 from receivers import Receiver
 from scripted import Scripted, tls_context
@@ -38,7 +38,7 @@ def need(*plugins, command=None):
     if command and not shutil.which(command):
         raise Skip(f"{command} is not installed")
     for name in plugins:
-        if not os.path.exists(os.path.join(PLUGINS, name + ".so")):
+        if not any(os.path.exists(os.path.join(folder, name + ".so")) for folder in PLUGIN_PATH.split(":")):
             raise Skip(f"{name} was not built")
 
 

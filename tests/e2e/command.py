@@ -117,8 +117,8 @@ def settings_shows_types_defaults_and_allowed_values():
 def a_broken_plugin_is_reported_and_the_others_are_shown(folder):
     with open(os.path.join(folder, "broken.so"), "w", encoding="utf-8") as file:
         file.write("no object at all")
-    from harness import PLUGINS
-    done = run(WEIR, "handlers", WEIR_PLUGIN_PATH=folder + ":" + PLUGINS)
+    from harness import PLUGIN_PATH
+    done = run(WEIR, "handlers", WEIR_PLUGIN_PATH=folder + ":" + PLUGIN_PATH)
     assert done.returncode == 1 and "broken.so" in done.stderr and "file" in done.stdout, done
 
 

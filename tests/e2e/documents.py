@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 from header import Header, normal
-from harness import BUILD, SOURCE, WEIR, Skip, case, main, run
+from harness import BUILD, SOURCE, SOURCE_PLUGINS, WEIR, Skip, case, main, run
 from markdown import Text, find_all, spans
 from mdoc import Page
 from scripted import Scripted
@@ -23,7 +23,7 @@ PAGE_1, PAGE_3, PAGE_5 = (Page(os.path.join(SOURCE, "doc", name)) for name in ("
 README = Text(os.path.join(SOURCE, "README.md"))
 CONFIG = Text(os.path.join(SOURCE, "doc", "config.md"))
 TESTING = Text(os.path.join(SOURCE, "doc", "testing.md"))
-FOLDERS = sorted(os.path.basename(path.rstrip("/")) for path in glob.glob(os.path.join(SOURCE, "plugins", "*", "")))
+FOLDERS = sorted({os.path.basename(os.path.dirname(path)) for path in glob.glob(os.path.join(SOURCE, "plugins", "*", "*.c"))})
 for shared in ("database", "forwarding", "listening", "sampling", "patterns", "templates"):  # code of several types, and a parser
     FOLDERS.remove(shared)
 PLUGINS = [name for name in FOLDERS if not name.startswith("source_")]
@@ -167,20 +167,20 @@ def weir_help_prints_the_same_as_the_option_of_each_command():
 
 @case
 def weir_1_describes_every_check_of_vet_in_order():
-    def checks_of(plugin):
-        report = ask("vet", os.path.join(BUILD, "plugins", ".libs", plugin), "--json")
+    def checks_of(*plugin):
+        report = ask("vet", os.path.join(*plugin), "--json")
         return [check["check"] for check in json.loads(report)["checks"]]
     # those of sources follow, and checks of the same meaning are described once
     shared = {"load", "type", "options", "create", "values", "state", "descriptors", "threads", "memory", "abandon"}
-    sources = checks_of("stdin.source.so")
-    expected = checks_of("null.so") + [check for check in sources if check not in shared]
+    sources = checks_of(SOURCE_PLUGINS, "stdin.source.so")
+    expected = checks_of(BUILD, "plugins", ".libs", "null.so") + [check for check in sources if check not in shared]
     assert shared <= set(sources), sources
     assert [arguments[0] for arguments in PAGE_1.items("Cm", "DESCRIPTION", "weir vet")] == expected, expected
 
 
 @case
 def the_source_guide_names_every_check_of_vet():
-    report = ask("vet", os.path.join(BUILD, "plugins", ".libs", "stdin.source.so"), "--json")
+    report = ask("vet", os.path.join(SOURCE_PLUGINS, "stdin.source.so"), "--json")
     rows = [row for table in Text(os.path.join(SOURCE, "doc", "source-guide.md")).tables("check") for row in table]
     named = [name.strip("` ") for row in rows for name in row["check"].split(",")]
     assert sorted(named) == sorted(check["check"] for check in json.loads(report)["checks"]), named

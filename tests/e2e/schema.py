@@ -5,7 +5,7 @@ import json
 import os
 import re
 
-from harness import BUILD, PLUGINS, SOURCE, TEST_PLUGINS, WEIR, Skip, case, main, run
+from harness import PLUGIN_PATH, PLUGINS, SOURCE, TEST_PLUGINS, WEIR, Skip, case, main, run
 from markdown import find_all
 from mdoc import Page
 
@@ -434,7 +434,7 @@ def options_with_dots_are_objects_whose_members_may_be_required(folder):
 def a_broken_plugin_is_reported_and_the_rest_is_described(folder):
     with open(os.path.join(folder, "broken.so"), "w", encoding="utf-8") as file:
         file.write("no object at all")
-    done = run(WEIR, "schema", WEIR_PLUGIN_PATH=folder + ":" + os.path.join(BUILD, "plugins", ".libs"))
+    done = run(WEIR, "schema", WEIR_PLUGIN_PATH=folder + ":" + PLUGIN_PATH)
     assert done.returncode == 1 and "broken.so" in done.stderr, done
     assert "handler_file" in json.loads(done.stdout)["definitions"]
 

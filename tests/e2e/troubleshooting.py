@@ -10,7 +10,7 @@ import re
 import shlex
 import subprocess
 
-from harness import BUILD, PLUGINS, SOURCE, WEIR, case, environment, main, skip_fork_under_sanitizers, wait_for
+from harness import BUILD, PLUGIN_PATH, SOURCE, WEIR, case, environment, main, skip_fork_under_sanitizers, wait_for
 from markdown import Text, spans
 
 PAGE = Text(os.path.join(SOURCE, "doc", "troubleshooting.md"))
@@ -77,7 +77,7 @@ class Place:
     def set_my_app(self, arguments):
         path = os.path.join(self.bin, "my_app")
         with open(path, "w", encoding="utf-8") as file:  # set here, since `env -i` removes the test's variables
-            file.write(f"#!/bin/bash\nexport LD_LIBRARY_PATH={shlex.quote(LIBRARIES)} WEIR_PLUGIN_PATH={shlex.quote(PLUGINS)}\n"
+            file.write(f"#!/bin/bash\nexport LD_LIBRARY_PATH={shlex.quote(LIBRARIES)} WEIR_PLUGIN_PATH={shlex.quote(PLUGIN_PATH)}\n"
                        f"exec -a my_app {shlex.quote(UNROUTED_APP)} -q {arguments}\n")
         os.chmod(path, 0o755)
 

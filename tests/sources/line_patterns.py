@@ -8,11 +8,11 @@ import signal
 import socket
 
 from fifos import make_fifo
-from harness import BUILD, WEIR, Skip, lines_of, main, run, start, wait_for
+from harness import PLUGINS, SOURCE_PLUGINS, WEIR, Skip, lines_of, main, run, start, wait_for
 from peers import Nginx
 from sourced import Sourced, case
 
-PLUGIN = os.path.join(BUILD, "plugins", ".libs", "patterns.parser.so")
+PLUGIN = os.path.join(PLUGINS, "patterns.parser.so")
 NUMBER = {"name": "x", "pattern": r"^x=(\d+)$", "instrument": "gauge", "unit": "ms"}
 
 
@@ -196,8 +196,8 @@ def a_changed_file_of_patterns_is_in_force_after_a_reload(folder):
 def without_the_plugin_the_configuration_is_refused(folder):
     plugins = os.path.join(folder, "plugins")
     os.mkdir(plugins)
-    for name in ("stdin.source.so", "null.so"):
-        os.symlink(os.path.join(BUILD, "plugins", ".libs", name), os.path.join(plugins, name))
+    for built, name in ((SOURCE_PLUGINS, "stdin.source.so"), (PLUGINS, "null.so")):
+        os.symlink(os.path.join(built, name), os.path.join(plugins, name))
     config = {"sources": {"in": {"type": "stdin", "parse": "patterns", "patterns": "nginx"}}, "groups": {"*": "null"}}
     done = run(WEIR, "relay", WEIR_CONFIG=config, WEIR_PLUGIN_PATH=plugins)
     assert done.returncode == 1 and "needs the plugin patterns.parser.so" in done.stderr and "PCRE2" in done.stderr, done

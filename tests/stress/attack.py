@@ -58,7 +58,7 @@ def environment_of(build, factor):
     environment = {name: value for name, value in os.environ.items() if name not in ("WEIR_CONFIG", "WEIR_LOG", "BENCHMARK_AI")}
     return {
         **environment,
-        "WEIR_PLUGIN_PATH": os.path.join(folder, "plugins/.libs"),
+        "WEIR_PLUGIN_PATH": ":".join(os.path.join(folder, part) for part in ("plugins/sources/.libs", "plugins/.libs")),
         "WEIR_TEST_BUILD": folder,
         "WEIR_TEST_SANITIZED": sanitizer,
         "WEIR_TEST_FACTOR": str(factor),

@@ -18,6 +18,8 @@ import traceback
 BUILD = os.environ.get("WEIR_TEST_BUILD", os.path.join(os.getcwd(), "build"))
 SOURCE = os.environ.get("WEIR_TEST_SOURCE", os.getcwd())
 PLUGINS = os.path.join(BUILD, "plugins", ".libs")
+SOURCE_PLUGINS = os.path.join(BUILD, "plugins", "sources", ".libs")
+PLUGIN_PATH = SOURCE_PLUGINS + ":" + PLUGINS
 TEST_PLUGINS = os.path.join(BUILD, "tests", "support", "plugins", ".libs")
 ADDER = os.path.join(BUILD, "tests", "support", "adder")
 SANITIZED = os.environ.get("WEIR_TEST_SANITIZED", "")  # the compiler's options for sanitizers
@@ -47,7 +49,7 @@ def case(function):
 def environment(**more):
     """The environment of a program under test, without the caller's variables that weir reads."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("WEIR_CONFIG", "WEIR_LOG", "WEIR_TEE", "BENCHMARK_AI"))}
-    env["WEIR_PLUGIN_PATH"] = PLUGINS + ":" + TEST_PLUGINS
+    env["WEIR_PLUGIN_PATH"] = PLUGIN_PATH + ":" + TEST_PLUGINS
     for key, value in more.items():
         env[key] = json.dumps(value) if isinstance(value, dict) else str(value)
     return env

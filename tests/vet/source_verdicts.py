@@ -6,7 +6,7 @@ import re
 import shlex
 from concurrent.futures import ThreadPoolExecutor
 
-from harness import BUILD, PLUGINS, SOURCE, WEIR, Skip, case, free_port, main, run
+from harness import BUILD, PLUGINS, SOURCE, SOURCE_PLUGINS, WEIR, Skip, case, free_port, main, run
 from mdoc import Page
 
 CC = shlex.split(os.environ.get("WEIR_TEST_CC", "cc"))
@@ -176,7 +176,7 @@ def the_example_of_weir_source_7_passes(folder):
 
 
 def own(name):
-    path = os.path.join(PLUGINS, f"{name}.source.so")
+    path = os.path.join(SOURCE_PLUGINS, f"{name}.source.so")
     if not os.path.exists(path):
         raise Skip(f"the source type {name} was not built")
     return path
