@@ -68,13 +68,12 @@ static void add_source(struct report *report, const struct wr_selfmetrics_source
     add_counters(report, source->counters, source->counter_count);
 }
 
-static void add_sources(struct wr_selfmetrics *selfmetrics, struct wr_dispatcher *dispatcher)
+static void add_sources(const struct wr_selfmetrics_sources *sources, struct wr_dispatcher *dispatcher)
 {
-    const struct wr_selfmetrics_sources *sources = &selfmetrics->sources;
-    struct wr_selfmetrics_source *source = &selfmetrics->source;
-    for (size_t i = 0; sources->read && sources->read(sources->ctx, i, source); i++) {
-        struct report report = {dispatcher, "source", source->stats.name, wr_clock_wall_ns()};
-        add_source(&report, source);
+    struct wr_selfmetrics_source source;
+    for (size_t i = 0; sources->read && sources->read(sources->ctx, i, &source); i++) {
+        struct report report = {dispatcher, "source", source.stats.name, wr_clock_wall_ns()};
+        add_source(&report, &source);
     }
 }
 
@@ -106,13 +105,13 @@ void wr_selfmetrics_tend(struct wr_selfmetrics *selfmetrics, struct wr_dispatche
         selfmetrics->next_ns = now_ns + selfmetrics->interval_ns;
         for (struct wr_lane *lane = lanes; lane; lane = wr_lane_next(lane)) {
             weir_handler_stats stats;
+            struct wr_lane_counter counters[WR_LANE_COUNTERS];
             wr_lane_stats_get(&stats, lane, now_ns);
             struct report report = {dispatcher, "handler", wr_lane_name(lane), wr_clock_wall_ns()};
             add_lane(&report, &stats);
-            add_counters(&report, selfmetrics->counters,
-                         wr_lane_stats_get_counters(lane, selfmetrics->counters));
+            add_counters(&report, counters, wr_lane_stats_get_counters(lane, counters));
         }
-        add_sources(selfmetrics, dispatcher);
+        add_sources(&selfmetrics->sources, dispatcher);
         wr_router_offer(dispatcher->drain.router, now_ns);
     }
     if (selfmetrics->next_ns < *next_ns)

@@ -31,8 +31,6 @@ struct wr_selfmetrics {
     int64_t interval_ns;
     int64_t next_ns; /* 0: the group has no route */
     struct wr_selfmetrics_sources sources;
-    struct wr_selfmetrics_source source; /* the one that is read: too large for the stacks of some threads */
-    struct wr_lane_counter counters[WR_LANE_COUNTERS]; /* the same for a handler's */
 };
 
 /* Applies a configuration. */

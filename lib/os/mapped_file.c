@@ -17,19 +17,7 @@
 
 enum { FLAGS = O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, MODE = 0600 };
 
-enum { DIGITS_MOST = 10, NAME_ROOM = 32 }; /* of a 32-bit number; of a file's name */
-
-/* Files are made and removed on threads of the program, whose stacks may be small: names are relative to the
- * open folder, since a path takes PATH_MAX bytes. */
-static int open_folder(const char *folder)
-{
-    return wr_fd_open(folder, O_PATH | O_DIRECTORY, 0);
-}
-
-static void put_name(char name[NAME_ROOM], const char *kind, uint32_t number)
-{
-    snprintf(name, NAME_ROOM, "%s.%u", kind, number);
-}
+enum { DIGITS_MOST = 10 }; /* of a 32-bit number */
 
 static bool put_path(char path[PATH_MAX], const char *folder, const char *kind, uint32_t number)
 {
@@ -64,9 +52,14 @@ static int map_file(struct wr_journal_map *map, int fd, size_t size, bool writab
     return 0;
 }
 
-static int make_in(struct wr_journal_map *map, int folder, const char *name, size_t size)
+int wr_mapped_file_make(struct wr_journal_map *map, const char *folder, const char *kind, uint32_t number,
+                        size_t size)
 {
-    int fd = wr_fd_open_at(folder, name, O_RDWR | O_CREAT | O_EXCL | FLAGS, MODE);
+    char path[PATH_MAX];
+    *map = (struct wr_journal_map){0};
+    if (!put_path(path, folder, kind, number))
+        return ENAMETOOLONG;
+    int fd = wr_fd_open(path, O_RDWR | O_CREAT | O_EXCL | FLAGS, MODE);
     if (fd < 0)
         return errno;
     int problem = allocate(fd, size);
@@ -74,27 +67,12 @@ static int make_in(struct wr_journal_map *map, int folder, const char *name, siz
         problem = map_file(map, fd, size, true);
     close(fd);
     if (problem)
-        unlinkat(folder, name, 0);
-    return problem;
-}
-
-int wr_mapped_file_make(struct wr_journal_map *map, const char *folder, const char *kind, uint32_t number,
-                        size_t size)
-{
-    char name[NAME_ROOM];
-    *map = (struct wr_journal_map){0};
-    int open = open_folder(folder);
-    if (open < 0)
-        return errno;
-    put_name(name, kind, number);
-    int problem = make_in(map, open, name, size);
-    close(open);
+        unlink(path);
     return problem;
 }
 
 /* ---- Existing files -------------------------------------------------------------------------- */
 
-/* Only recovery opens and sets aside: it has enough stack for a path. */
 int wr_mapped_file_open(struct wr_journal_map *map, const char *folder, const char *kind, uint32_t number,
                         bool writable)
 {
@@ -123,16 +101,8 @@ void wr_mapped_file_close(struct wr_journal_map *map)
 
 bool wr_mapped_file_remove(const char *folder, const char *kind, uint32_t number)
 {
-    char name[NAME_ROOM];
-    int open = open_folder(folder);
-    if (open < 0)
-        return false;
-    put_name(name, kind, number);
-    bool removed = unlinkat(open, name, 0) == 0;
-    int problem = errno;
-    close(open);
-    errno = problem;
-    return removed;
+    char path[PATH_MAX];
+    return put_path(path, folder, kind, number) && unlink(path) == 0;
 }
 
 void wr_mapped_file_set_aside(const char *folder, const char *kind, uint32_t number)

@@ -413,7 +413,7 @@ typedef struct weir_handler_type {
      * emit only if the handler is idle and has delivered everything before; never at the same time as another
      * callback. The batch is one event, as a rule. All signals are blocked and cancellation is disabled.
      *
-     * It may run in a signal handler of the program, and on the smallest of stacks. So it must not block, wait,
+     * It may run in a signal handler of the program, and on a stack of 64 KiB. So it must not block, wait,
      * sleep, allocate or free memory, take a lock that a thread may hold while it is interrupted, or start a
      * thread, and it needs at most 8 KiB of stack, those of the core's services included. Of the host's
      * functions it may use log (logged later, by the worker), count, wake_in, stopping and the encoder, which
