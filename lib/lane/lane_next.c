@@ -207,7 +207,8 @@ static struct wr_lane_next_step attempt(struct wr_lane *lane, int64_t now_ns)
         if (wr_spool_policy_must_fetch(lane))
             return step_of(WR_LANE_NEXT_FETCH);
         /* a lane that stops is decided on again at once: is_at_end is true then */
-        return wr_lane_is_stopping(lane) ? step_until(WR_LANE_NEXT_SLEEP, now_ns) : requested_step(lane, now_ns);
+        return wr_lane_is_stopping(lane) ? step_until(WR_LANE_NEXT_SLEEP, now_ns)
+                                         : requested_step(lane, now_ns);
     }
     wr_lane_ledger_enter_handler(&lane->ledger);
     wr_lane_eased(lane);
