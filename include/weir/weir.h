@@ -383,7 +383,7 @@ enum weir_source_state {
 /* What a source has read. lines, bad_lines and bytes are of sources that read text. All values that were read
  * are either added, and so in the ledger of the process, or refused. */
 typedef struct weir_source_stats {
-    size_t size;           /* sizeof(weir_source_stats) of the library */
+    size_t size;           /* number of bytes filled in */
     char name[256];        /* in the configuration */
     char type[64];         /* its source type */
     int32_t state;         /* enum weir_source_state */

@@ -509,7 +509,7 @@ void weir_set_log(void (*write)(void *ctx, int level, const char *text), void *c
         wr_log_set_sink(&runtime->log, write, ctx);
 }
 
-/* Copies as much as fits into the caller's struct, which may be older or newer. */
+/* Copies as much as fits into the caller's struct, which may be older or newer, and says how much that is. */
 static void copy_stats(void *to, size_t room, void *from, size_t size)
 {
     if (room > size) {
@@ -517,6 +517,7 @@ static void copy_stats(void *to, size_t room, void *from, size_t size)
         room = size;
     }
     memcpy(to, from, room);
+    memcpy(to, &room, sizeof room);
 }
 
 int weir_get_stats(weir_stats *stats, size_t size)

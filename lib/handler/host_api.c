@@ -130,8 +130,8 @@ static const char *format_name(const weir_host *host)
     return api_of(host)->encoder->format->name;
 }
 
-static const weir_encoder encoder_service = {
-    sizeof encoder_service, encode, settled, content_type, format, header, limit_lines, format_name};
+static const weir_encoder encoder_service = {sizeof encoder_service, encode, settled, format_name,
+                                             content_type,           format, header,  limit_lines};
 
 static void set_color(const weir_host *host, bool color)
 {

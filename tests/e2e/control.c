@@ -50,6 +50,23 @@ static weir_handler_stats stats_of(const char *handler)
 
 /* ---- Routes ---------------------------------------------------------------------------------- */
 
+Test(control, statistics_say_how_much_of_them_is_filled_in)
+{
+    struct {
+        weir_stats stats;
+        char newer[64];
+    } longer = {.newer = "x"};
+    weir_handler_stats of_handler;
+    enum { OLDER = offsetof(weir_stats, added) + sizeof(uint64_t) };
+    cr_assert_eq(weir_configure("*", "null", NULL), 0, "%s", weir_last_error());
+    weir_get_stats(&longer.stats, OLDER);
+    cr_assert_eq(longer.stats.size, OLDER);
+    weir_get_stats(&longer.stats, sizeof longer);
+    cr_assert(longer.stats.size == sizeof(weir_stats) && !longer.newer[0]);
+    cr_assert_eq(weir_get_handler_stats("null", &of_handler, OLDER), 0, "%s", weir_last_error());
+    cr_assert_eq(of_handler.size, OLDER);
+}
+
 Test(control, without_configuration_values_are_discarded_and_counted)
 {
     weir_stats stats;

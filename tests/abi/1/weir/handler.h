@@ -77,19 +77,19 @@ typedef struct weir_sample {
 typedef struct weir_series {
     size_t size;              /* sizeof(weir_series) of the core */
     uint32_t id;              /* the number in weir_sample.series; dense; may be used again */
+    uint64_t serial;          /* of no other series of the process, from 1 on */
     const char *group;        /* never NULL */
     const char *name;         /* never NULL */
     const weir_label *labels; /* sorted by key */
     size_t label_count;       /* number of labels */
     const char *unit;         /* NULL: not known */
     const char *help;         /* NULL: not known */
-    bool cumulative;          /* its values are running totals */
     int32_t instrument;       /* enum weir_instrument: what its values mean */
     const double *buckets;    /* of a histogram: upper bounds, rising; NULL: none declared */
     size_t bucket_count;      /* number of buckets */
+    bool cumulative;          /* its values are running totals */
     bool foreign;             /* its values came from elsewhere, through a source: settings.labels do not apply
                                  to it; see weir_batch_labels */
-    uint64_t serial;          /* of no other series of the process, from 1 on */
 } weir_series;
 
 /* Samples to deliver, in the order in which they were added. Owned by the core; constant; valid until the call
@@ -115,13 +115,13 @@ typedef struct weir_batch {
     const weir_label *foreign_labels;
     size_t foreign_label_count; /* number of them */
 
-    /* for weir_batch_series */
-    const weir_series *(*series)(const struct weir_batch *batch, uint32_t id);
-    const void *core; /* for the core */
-
     /* another number than that of an earlier batch: since then a series may have another unit, help, instrument
      * or buckets, or an id may stand for another series */
     uint64_t definitions;
+
+    /* for weir_batch_series */
+    const weir_series *(*series)(const struct weir_batch *batch, uint32_t id);
+    const void *core; /* for the core */
 } weir_batch;
 
 /* Returns the series of one of the batch's samples. Never NULL. */
@@ -178,6 +178,10 @@ typedef struct weir_encoder {
      * they end. */
     uint32_t (*settled)(const weir_host *host, size_t length, size_t *end);
 
+    /* Returns the format's name, like "json", for handlers whose destination responds in a way of the format.
+     * Valid until the process ends. */
+    const char *(*name)(const weir_host *host);
+
     /* Returns the format's media type, like "application/json". Valid until the process ends. */
     const char *(*content_type)(const weir_host *host);
 
@@ -192,10 +196,6 @@ typedef struct weir_encoder {
      * length. A format of lines then writes an event that needs a longer line as several lines, each with a
      * part of the event's samples. A line of a single sample may still be longer. */
     void (*limit_lines)(const weir_host *host, size_t limit);
-
-    /* Returns the format's name, like "json", for handlers whose destination responds in a way of the format.
-     * Valid until the process ends. */
-    const char *(*name)(const weir_host *host);
 } weir_encoder;
 
 /* Service "color/1", a weir_color: for handlers that show values to people. NULL for a type without formats. */
