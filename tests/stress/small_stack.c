@@ -13,7 +13,7 @@
 #include "../support/ledger.h"
 #include "../support/plain.h"
 
-enum { PROMISED = 256 * 1024, OWN_FRAMES = 16 * 1024, PAGE = 4096, SMALL = 64 * 1024 };
+enum { PROMISED = 256 * 1024, OWN_FRAMES = 16 * 1024, PAGE = 4096, SMALL = 64 * 1024, SMALLEST = 16 * 1024 };
 
 static char folder[] = "/tmp/weir-stack-XXXXXX";
 static int created;
@@ -147,6 +147,16 @@ static void fork_child(void)
     PLAIN_CHECK(waitpid(child, &status, 0) == child && status == 0, "the child failed");
 }
 
+/* What signal handlers may call, as on an alternate stack. */
+static weir_metric *plain, *counter, *histogram;
+
+static void try_to_add(void)
+{
+    PLAIN_CHECK(weir_metric_try_add(plain, 1) == 0);
+    PLAIN_CHECK(weir_metric_try_add_int(counter, 1) == 0);
+    PLAIN_CHECK(weir_metric_try_add(histogram, 1) == 0);
+}
+
 /* ---- Stacks ----------------------------------------------------------------------------------- */
 
 static void (*work)(void);
@@ -169,10 +179,10 @@ static void run_on_thread(void)
     pthread_join(thread, NULL);
 }
 
-static void run_on_coroutine(void)
+static void run_on_stack(size_t size)
 {
     static ucontext_t main_context, context;
-    size_t size = SMALL, guard = 64 * 1024;
+    size_t guard = 64 * 1024;
     char *memory = mmap(NULL, guard + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     PLAIN_CHECK(memory != MAP_FAILED && mprotect(memory, guard, PROT_NONE) == 0);
     PLAIN_CHECK(getcontext(&context) == 0);
@@ -181,6 +191,22 @@ static void run_on_coroutine(void)
     context.uc_link = &main_context;
     makecontext(&context, work, 0);
     PLAIN_CHECK(swapcontext(&main_context, &context) == 0);
+}
+
+static void run_on_coroutine(void)
+{
+    run_on_stack(SMALL);
+}
+
+static void run_as_signal_handler(void)
+{
+    weir_stream *stream = weir_get_stream("small");
+    PLAIN_CHECK(weir_start() == 0);
+    plain = weir_get_metric(stream, "plain");
+    counter = weir_get_counter(stream, "counter");
+    histogram = weir_get_histogram(stream, "histogram", NULL, 0);
+    PLAIN_CHECK(weir_metric_add(plain, 1) == 0);
+    run_on_stack(SMALLEST);
 }
 
 static void set_environment(void)
@@ -249,6 +275,7 @@ int main(void)
     run_cases(run_on_thread);
     puts("on a coroutine:");
     run_cases(run_on_coroutine);
+    run_case("as in a signal handler", try_to_add, run_as_signal_handler, true);
     snprintf(command, sizeof command, "rm -r %s", folder);
     return system(command) != 0;
 }
