@@ -123,7 +123,7 @@ struct turns {
     pthread_barrier_t changed, next;
 };
 
-enum { ROUNDS = 10000 };
+enum { ROUNDS = 300 };
 
 static void *take_turns(void *argument)
 {
