@@ -26,6 +26,7 @@ void wr_dispatcher_init(struct wr_dispatcher *dispatcher, struct wr_registry *re
     dispatcher->drain.registry = registry;
     dispatcher->worker_env = env;
     dispatcher->drain.still_ns = WR_DRAIN_REAL_TIME;
+    dispatcher->drain.taken.sketch.slab = &dispatcher->drain.slab;
     wr_timeline_start(&dispatcher->drain.timeline);
 }
 
@@ -214,6 +215,8 @@ void wr_dispatcher_wait_room(struct wr_dispatcher *dispatcher, struct wr_produce
         wr_futex_wait(&ring->room, room, timeout_ns);
 }
 
+static uint64_t run_round(struct wr_dispatcher *dispatcher, int64_t *next_ns, bool tends, bool cells);
+
 void wr_dispatcher_renew(struct wr_dispatcher *dispatcher, struct wr_producer *producer)
 {
     sigset_t signals;
@@ -222,11 +225,21 @@ void wr_dispatcher_renew(struct wr_dispatcher *dispatcher, struct wr_producer *p
         return;
     wr_signals_block(&signals);
     wr_dispatcher_visit(dispatcher);
-    wr_dispatcher_round(dispatcher, &next_ns);
-    bool done = wr_drain_renew(&dispatcher->drain, &producer->ring);
+    run_round(dispatcher, &next_ns, true, false); /* wr_drain_renew takes this thread's cells */
+    bool done = wr_drain_renew(&dispatcher->drain, producer);
     wr_dispatcher_leave(dispatcher);
     if (done)
         wr_producers_renewed(producer->home);
+    wr_signals_restore(&signals);
+}
+
+void wr_dispatcher_make_cells(struct wr_dispatcher *dispatcher, struct wr_producer *producer)
+{
+    sigset_t signals;
+    wr_signals_block(&signals);
+    wr_dispatcher_visit(dispatcher);
+    wr_drain_make_cells(&dispatcher->drain, producer);
+    wr_dispatcher_leave(dispatcher);
     wr_signals_restore(&signals);
 }
 
@@ -319,8 +332,10 @@ static void start_workers(struct wr_dispatcher *dispatcher, struct wr_lane *cons
 static void mark_time(struct wr_drain *drain)
 {
     wr_timeline_mark(&drain->timeline);
-    if (drain->pool.journal)
-        wr_journal_keep_line(drain->pool.journal, &drain->timeline);
+    if (!drain->pool.journal)
+        return;
+    wr_journal_keep_line(drain->pool.journal, &drain->timeline);
+    drain->round_ns = wr_clock_wall_ns();
 }
 
 /* tends: with the periodic work, which may allocate. cells: also if no interval ends. */

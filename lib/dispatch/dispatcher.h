@@ -125,9 +125,12 @@ void wr_dispatcher_wake(struct wr_dispatcher *dispatcher, struct wr_producer *pr
 /* [producer] The ring is filling up: ends the nap between rounds. Safe in signal handlers. */
 void wr_dispatcher_hurry(struct wr_dispatcher *dispatcher);
 
-/* [producer] Moves the calling thread's ring into the journal, if there is one. Does nothing on weir's own
- * threads, which may hold the round lock already. */
+/* [producer] Moves the calling thread's ring and cells into the journal, if there is one. Does nothing on
+ * weir's own threads, which may hold the round lock already. */
 void wr_dispatcher_renew(struct wr_dispatcher *dispatcher, struct wr_producer *producer);
+
+/* [producer, in a call] See wr_drain_make_cells. */
+void wr_dispatcher_make_cells(struct wr_dispatcher *dispatcher, struct wr_producer *producer);
 
 /* [producer] Waits until the ring has room for `count` slots, at most timeout_ns; may return early. */
 void wr_dispatcher_wait_room(struct wr_dispatcher *dispatcher, struct wr_producer *producer, uint64_t count,

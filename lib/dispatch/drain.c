@@ -67,17 +67,30 @@ static void make_room(struct wr_drain *drain, struct wr_ring *ring, const struct
     }
 }
 
-bool wr_drain_renew(struct wr_drain *drain, struct wr_ring *ring)
+bool wr_drain_renew(struct wr_drain *drain, struct wr_producer *producer)
 {
     struct wr_journal *journal = drain->pool.journal;
+    struct wr_ring *ring = &producer->ring;
     if (!journal)
         return true;
     if (wr_ring_taken(ring) != wr_ring_position(ring))
         return false;
-    struct wr_ring_block *block = wr_journal_ring(journal, ring->size, wr_clock_monotonic_ns());
+    struct wr_ring_block *block = wr_producer_is_in_journal(producer)
+                                      ? NULL
+                                      : wr_journal_ring(journal, ring->size, wr_clock_monotonic_ns());
     if (block)
         wr_ring_move(ring, block);
+    wr_drain_cells(drain, &producer->cells);
+    wr_cells_move(&producer->cells);
     return true;
+}
+
+void wr_drain_make_cells(struct wr_drain *drain, struct wr_producer *producer)
+{
+    struct wr_cells *cells = &producer->cells;
+    struct wr_journal *journal = drain->pool.journal;
+    wr_cells_use(cells,
+                 journal ? wr_journal_cells(journal, wr_cells_wanted(cells), wr_clock_monotonic_ns()) : NULL);
 }
 
 /* ---- Copying --------------------------------------------------------------------------------- */
@@ -92,8 +105,10 @@ static int64_t stamp(const struct wr_drain *drain, struct wr_ring *ring, const w
         time_ns = wr_timeline_wall_ns(&drain->timeline, (uint64_t)time_ns);
     else if (!(sample->flags & WR_RING_WALL))
         return time_ns;
-    else if (!time_ns) /* the handlers only summed when the call began, and do not any more */
-        time_ns = drain->switched_ns > ring->last_ns ? drain->switched_ns : ring->last_ns;
+    else if (!time_ns) { /* the handlers only summed when the call began; with a journal perhaps still */
+        int64_t since_ns = drain->pool.journal ? drain->round_ns : drain->switched_ns;
+        time_ns = since_ns > ring->last_ns ? since_ns : ring->last_ns;
+    }
     if (WR_UNLIKELY(drain->still_ns != WR_DRAIN_REAL_TIME))
         return drain->still_ns;
     if (time_ns < ring->last_ns && ring->last_ns - time_ns < SLIGHT_STEP_NS)
@@ -315,10 +330,13 @@ static void sum_unmapped(const weir_sample *samples, uint32_t count, const struc
             wr_feed_sum(branch->summed[i], &samples[j]);
 }
 
+/* to_sums: also to the feeds of lanes that sum. */
 static void add_unmapped(const weir_sample *samples, uint32_t count, const struct wr_branch *branch,
-                         int64_t now_ns)
+                         bool to_sums, int64_t now_ns)
 {
     for (size_t i = 0; i < branch->feed_count; i++) {
+        if (branch->feeds[i]->sums && !to_sums)
+            continue;
         weir_sample *to = wr_feed_reserve(branch->feeds[i], count, 0, now_ns);
         if (!to)
             continue;
@@ -337,12 +355,12 @@ static void add_to_mapped(struct wr_drain *drain, const weir_sample *samples, ui
     add_mapped(drain, &mapped, branch, now_ns);
 }
 
-/* Except for the handlers that sum it as it is. */
+/* Except for the handlers that sum it as it is; those that are in feeds only if to_sums. */
 static void add_unsummed(struct wr_drain *drain, const weir_sample *samples, uint32_t count,
-                         const struct wr_route *route)
+                         const struct wr_route *route, bool to_sums)
 {
     int64_t now_ns = wr_clock_monotonic_ns();
-    add_unmapped(samples, count, &route->plain, now_ns);
+    add_unmapped(samples, count, &route->plain, to_sums, now_ns);
     for (size_t i = 0; i < route->mapped_count; i++)
         add_to_mapped(drain, samples, count, &route->mapped[i], now_ns);
 }
@@ -351,26 +369,48 @@ void wr_drain_add(struct wr_drain *drain, const weir_sample *samples, uint32_t c
 {
     const struct wr_route *route = wr_router_series_route(drain->router, drain->registry, samples[0].series);
     sum_unmapped(samples, count, &route->plain);
-    add_unsummed(drain, samples, count, route);
+    add_unsummed(drain, samples, count, route, true);
+}
+
+static int64_t wall_ns(const struct wr_drain *drain)
+{
+    return drain->still_ns == WR_DRAIN_REAL_TIME ? wr_clock_wall_ns() : drain->still_ns;
 }
 
 /* What was added to a cell while its group's route changed, to one that does not only sum: as many values, of
- * equal size, since only their number and sum are known for sure; of a gauge, its level. */
+ * equal size, since only their number and sum are known for sure; of a gauge, its level. With a journal they
+ * may fill segments, which are offered then, before they are committed with the cell: if the process dies
+ * between the two, the next one delivers them again. */
 static void spread(struct wr_drain *drain, uint32_t series, const struct wr_cell_taken *taken,
                    const struct wr_route *route)
 {
     weir_sample sample = {
         .series = series,
         .kind = WEIR_KIND_DOUBLE,
-        .time_ns = drain->still_ns == WR_DRAIN_REAL_TIME ? wr_clock_wall_ns() : drain->still_ns,
+        .time_ns = wall_ns(drain),
         .value.f64 = taken->sum / (double)taken->values,
     };
     double level;
     if (wr_instrument_read_level(wr_registry_series(drain->registry, series), &level))
         sample.value.f64 = level;
     for (uint64_t i = 0; i < taken->values; i++)
-        add_unsummed(drain, &sample, 1, route);
-    wr_drain_commit(drain, NULL, 0);
+        add_unsummed(drain, &sample, 1, route, false);
+}
+
+/* With a journal the lanes that sum are in feeds, and get a summary. Rooms are made first: until the cell is
+ * kept, in the same round, nothing is committed. */
+static void sum_in_feeds(struct wr_drain *drain, uint32_t series, const struct wr_cell_taken *taken,
+                         const struct wr_branch *branch)
+{
+    int64_t now_ns = wr_clock_monotonic_ns(), time_ns = wall_ns(drain);
+    const weir_sample summary = {
+        .series = series, .kind = WEIR_KIND_SUMMARY, .time_ns = time_ns, .value.i64 = (int64_t)taken->values};
+    size_t length = wr_taken_write(&drain->taken, taken, time_ns);
+    const struct event event = {.samples = 1, .text_bytes = (uint32_t)length + 1};
+    make_room(drain, NULL, &event, branch);
+    for (size_t i = 0; i < branch->feed_count; i++)
+        if (branch->feeds[i]->sums)
+            wr_feed_add_taken(branch->feeds[i], &summary, drain->taken.text, length, now_ns);
 }
 
 static uint64_t hand_out(struct wr_drain *drain, uint32_t series, const struct wr_cell_taken *taken)
@@ -382,6 +422,8 @@ static uint64_t hand_out(struct wr_drain *drain, uint32_t series, const struct w
         count_unrouted(drain, series, taken->values);
     else if (!route->only_sums)
         spread(drain, series, taken, route);
+    if (route->plain.feed_count && drain->router->journaled)
+        sum_in_feeds(drain, series, taken, &route->plain);
     for (size_t i = 0; i < route->plain.summed_count; i++)
         wr_feed_sum_taken(route->plain.summed[i], series, taken);
     return taken->values;
@@ -391,13 +433,18 @@ static inline uint64_t take_cell(struct wr_drain *drain, struct wr_cells *cells,
                                  uint32_t series)
 {
     uint64_t room[WR_BUCKETS_MOST];
+    const struct wr_journal *journal = cells->is_kept ? drain->pool.journal : NULL;
     struct wr_cell_taken taken = wr_cell_take(cells, cell);
     uint64_t values = hand_out(drain, series, &taken);
+    if (taken.values && journal)
+        wr_cells_keep(cells, series, cell, wr_journal_round(journal));
     /* acquire: pairs with the release in wr_cells_open_buckets */
     struct wr_cell_buckets *buckets = atomic_load_explicit(&cell->buckets, memory_order_acquire);
     for (; buckets; buckets = buckets->older) {
         taken = wr_cell_take_buckets(cells, buckets, room);
         values += hand_out(drain, series, &taken);
+        if (taken.values && journal)
+            wr_cells_keep_buckets(buckets, wr_journal_round(journal));
     }
     return values;
 }
@@ -411,13 +458,18 @@ uint64_t wr_drain_cells(struct wr_drain *drain, struct wr_cells *cells)
         cell = wr_cells_find(cells, next - 1);
         values += take_cell(drain, cells, cell, next - 1);
     }
+    if (values)
+        wr_drain_commit(drain, NULL, 0);
     return values;
 }
 
 uint64_t wr_drain_cell(struct wr_drain *drain, struct wr_cells *cells, uint32_t series)
 {
     struct wr_cell *cell = wr_cells_find(cells, series);
-    return cell ? take_cell(drain, cells, cell, series) : 0;
+    uint64_t values = cell ? take_cell(drain, cells, cell, series) : 0;
+    if (values)
+        wr_drain_commit(drain, NULL, 0);
+    return values;
 }
 
 /* ---- Rings ----------------------------------------------------------------------------------- */
@@ -495,7 +547,7 @@ uint64_t wr_drain_ring(struct wr_drain *drain, struct wr_producer *producer, uin
             take_plain(drain, ring, head, route->only_feed, now_ns);
             samples++;
             head++;
-        } else if (!(sample->flags & SPECIAL) && route->only_sums) {
+        } else if (!(sample->flags & SPECIAL) && route->only_sums && route->plain.summed_count) {
             sum(sample, &route->plain);
             samples++;
             head++;

@@ -11,6 +11,8 @@
 #include "producer/producer.h"
 #include "registry/registry.h"
 #include "dispatch/router.h"
+#include "dispatch/taken.h"
+#include "os/slab.h"
 #include "segment/segment.h"
 #include "os/timeline.h"
 
@@ -25,6 +27,9 @@ struct wr_drain {
     struct wr_lane_now *now; /* of the thread that drains its own ring, for its synchronous call; else NULL */
     int64_t still_ns;        /* tests: the time of values that have none of their own */
     int64_t switched_ns;     /* wall clock: not after any value that the router takes */
+    int64_t round_ns;        /* wall clock when the round began; with a journal */
+    struct wr_taken taken;   /* of a cell, with a journal */
+    struct wr_slab slab;     /* of taken */
     /* metadata, between ring and segment */
     char text[WR_PRODUCER_SLOTS / WR_RING_QUARTERS * sizeof(weir_sample)];
     struct wr_mapping mapping; /* of the present event */
@@ -48,8 +53,11 @@ void wr_drain_add(struct wr_drain *drain, const weir_sample *samples, uint32_t c
  * new samples in the feeds came from no ring. */
 void wr_drain_commit(struct wr_drain *drain, struct wr_ring *ring, uint64_t position);
 
-/* [writer of the ring] Moves a ring into the journal, if there is one with space. Returns false if the ring is
- * not empty, which it must be. */
-bool wr_drain_renew(struct wr_drain *drain, struct wr_ring *ring);
+/* [producer] Moves its ring and its cells into the journal, if there is one with space. Returns false if the
+ * ring is not empty, which it must be. */
+bool wr_drain_renew(struct wr_drain *drain, struct wr_producer *producer);
+
+/* [producer, in a call] Makes the file that its cells want, if there is a journal with space. */
+void wr_drain_make_cells(struct wr_drain *drain, struct wr_producer *producer);
 
 #endif

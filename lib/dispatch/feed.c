@@ -55,13 +55,23 @@ void wr_feed_sum_taken(struct wr_feed_lane *lane, uint32_t series, const struct 
     count_arrived(lane, wr_summer_add_taken(lane->summer, &lane->summing, series, taken), taken->values);
 }
 
+/* Of a segment, which may have summaries of cells. */
+static bool sum_sample(struct wr_feed_lane *lane, const struct wr_segment *segment, const weir_sample *sample)
+{
+    if (sample->kind != WEIR_KIND_SUMMARY)
+        return wr_feed_sum(lane, sample);
+    const char *text = wr_segment_texts(segment)[sample->note];
+    return count_arrived(lane, wr_summer_add_summary(lane->summer, &lane->summing, sample->series, text),
+                         wr_sample_values(sample));
+}
+
 void wr_feed_sum_range(struct wr_feed_lane *lane, struct wr_segment *segment, uint32_t slot, uint32_t first,
                        uint32_t count)
 {
     struct wr_input input = {.segment = segment, .first = first, .count = count, .slot = slot};
     for (uint32_t i = first; i < first + count; i++) {
-        if (wr_feed_sum(lane, &segment->samples[i]))
-            input.values++;
+        if (sum_sample(lane, segment, &segment->samples[i]))
+            input.values += wr_sample_values(&segment->samples[i]);
         else
             wr_segment_settle(segment, slot, i, 1);
     }
@@ -146,10 +156,28 @@ void wr_feed_pass_over(struct wr_feed *feed, struct wr_ticket ticket, int64_t no
 
 void wr_feed_seal(struct wr_feed *feed, int64_t now_ns)
 {
+    if (feed->pool->journal) /* a full one may be offered before it is committed: see spread in drain.c */
+        wr_feed_put_down(feed);
     wr_feed_offer(feed, (struct wr_ticket){0}, now_ns);
     wr_segment_drop(feed->segment);
     feed->segment = NULL;
     feed->offered = feed->committed = 0;
+}
+
+void wr_feed_add_taken(struct wr_feed *feed, const weir_sample *summary, const char *text, size_t length,
+                       int64_t now_ns)
+{
+    uint64_t values = wr_sample_values(summary);
+    weir_sample *to = wr_feed_reserve(feed, 1, length + 1, now_ns);
+    uint32_t note = to && length ? wr_segment_add_note(feed->segment, text, length) : 0;
+    if (!note) {
+        feed->lost += to ? values : values - 1;
+        return;
+    }
+    *to = *summary;
+    to->note = note;
+    feed->segment->summaries = feed->segment->other_kinds = true;
+    wr_feed_added(feed, 1);
 }
 
 /* ---- Segments of a journal ------------------------------------------------------------------- */

@@ -53,8 +53,9 @@ struct wr_feed {
     uint32_t offered;                 /* how many of its samples were offered */
     bool passed_over;                 /* its routes leave out all of the event that a call waits for */
     int passed_over_result;           /* of that call */
+    bool sums;                        /* all of its lanes take summaries */
     bool no_wait;                     /* some of those not offered yet were added by weir's own threads */
-    uint64_t lost;                    /* samples for which there was no memory, not counted by the lanes yet */
+    uint64_t lost;                    /* values for which there was no memory, not counted by the lanes yet */
     struct wr_lane_left_out left_out; /* samples that its routes leave out, not counted by the lanes yet */
     uint32_t number;                  /* in the journal; 0: none so far */
     uint32_t committed;               /* how many samples of the segment are committed */
@@ -70,6 +71,11 @@ static inline bool wr_feed_has_room(const struct wr_feed *feed, uint32_t samples
  * offered first; with a journal it must have been committed. Returns NULL if out of memory; the samples are
  * counted as lost. */
 weir_sample *wr_feed_reserve(struct wr_feed *feed, uint32_t samples, size_t text_bytes, int64_t now_ns);
+
+/* Adds the summary of what was taken of a cell. text: see taken.h; length 0: there was no memory for it. With a
+ * journal there must be room for it, or the segment committed. */
+void wr_feed_add_taken(struct wr_feed *feed, const weir_sample *summary, const char *text, size_t length,
+                       int64_t now_ns);
 
 /* Adds the segment's present count to the journal's next round. */
 void wr_feed_put_down(struct wr_feed *feed);

@@ -353,9 +353,12 @@ static void split_by(const struct wr_router *router, const struct wr_branch *bra
     }
 }
 
+/* Lanes that sum are in no class with others: what was taken of cells comes to them in another form. */
 static void split_classes(const struct wr_router *router, struct classes *classes)
 {
-    classes->count = 1;
+    classes->count = 2;
+    for (size_t i = 0; i < router->lane_count; i++)
+        classes->lane_classes[i] = router->lanes[i].summer != NULL;
     for (size_t i = 0; i < router->route_count; i++) {
         const struct wr_route *route = &router->routes[i];
         split_by(router, &route->plain, classes);
@@ -406,6 +409,7 @@ static bool fill_feeds(struct builder *b, const struct classes *classes, const u
         uint32_t room = segment_room(&b->settings[i]);
         feed->lanes[feed->lane_count++] = &router->lanes[i];
         router->lanes[i].feed = feed;
+        feed->sums = router->lanes[i].summer;
         if (feed->segment_room < room)
             feed->segment_room = room;
     }
@@ -414,7 +418,7 @@ static bool fill_feeds(struct builder *b, const struct classes *classes, const u
 
 static bool build_feeds(struct builder *b, struct wr_segment_pool *pool)
 {
-    size_t classes_max = b->reached + 2;
+    size_t classes_max = b->reached + 3;
     uint32_t *words = calloc(3 * classes_max + b->router->lane_count, sizeof *words);
     if (!words)
         return wr_error_no_memory(b->error, NULL);
@@ -450,9 +454,11 @@ static void add_feeds_to_routes(struct wr_router *router)
             add_feeds_to_branch(&route->mapped[j]);
         bool is_plain = !route->mapped_count;
         route->only_feed = is_plain && plain->feed_count == 1 && !plain->summed_count ? plain->feeds[0] : NULL;
-        route->only_sums = is_plain && !plain->feed_count && plain->summed_count;
-        for (size_t j = 0; j < plain->summed_count; j++)
-            route->ranks |= plain->summed[j]->summing.ranks;
+        route->only_sums = is_plain && plain->lane_count;
+        for (size_t j = 0; j < plain->lane_count; j++) {
+            route->only_sums &= plain->lanes[j]->summer != NULL;
+            route->ranks |= plain->lanes[j]->summing.ranks;
+        }
     }
 }
 
@@ -581,6 +587,8 @@ void wr_router_reconsider(struct wr_registry *registry)
     for (; group; group = group->next)
         if (wr_gate_read(group) == WR_GATE_OFF)
             wr_gate_set(group, WR_GATE_COLD);
+        else if (wr_gate_read(group) == WR_GATE_OPEN_UNTIMED || wr_gate_read(group) == WR_GATE_OPEN_RANKED)
+            wr_gate_set(group, WR_GATE_OPEN); /* so that cells get no more until it is known who sums */
 }
 
 void wr_router_adopt_groups(struct wr_router *router, struct wr_registry *registry, bool keep_warm)

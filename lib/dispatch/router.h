@@ -34,8 +34,8 @@ struct wr_route {
     struct wr_branch *mapped;
     size_t mapped_count;
     struct wr_feed *only_feed; /* where all samples go, if that is one feed and nothing else; else NULL */
-    bool only_sums;            /* all samples are summed, as they are, and nothing else */
-    bool ranks;                /* some of its lanes want percentiles of histograms */
+    bool only_sums; /* all samples are summed, as they are, and nothing else; with a journal in feeds */
+    bool ranks;     /* some of its lanes want percentiles of histograms */
     uint32_t sync_lanes;
     enum wr_waiting waiting; /* who waits at the gates of its groups */
     bool is_full;            /* no lane had room at the last check */
@@ -73,8 +73,8 @@ struct wr_router *wr_router_new(struct wr_config *config, struct wr_segment_pool
 /* Offers what is left, and frees the router. May be NULL. */
 void wr_router_free(struct wr_router *router, int64_t now_ns);
 
-/* [configuring] Before a change: sets gates that are OFF to COLD, so that calls wait for the change. The groups
- * stay resolved. */
+/* [configuring] Before a change: sets gates that are OFF to COLD, so that calls wait for the change, and has
+ * calls that sum use the rings. The groups stay resolved. */
 void wr_router_reconsider(struct wr_registry *registry);
 
 /* Takes over the groups from another router, or from none. keep_warm: groups that were resolved are resolved

@@ -7,13 +7,14 @@
 #include "os/clock.h"
 #include "os/pages.h"
 #include "os/slab.h"
+#include "dispatch/taken.h"
 #include "producer/instrument.h"
 #include "registry/series.h"
 #include "segment/inputs.h"
 #include "summary/buckets.h"
 #include "summary/neumaier.h"
 #include "summary/summary.h"
-#include "text/buffer.h"
+#include "text/error.h"
 #include "text/common.h"
 
 enum {
@@ -53,12 +54,6 @@ struct sum {
     struct wr_sketch sketch;
 };
 
-/* Values of one size. */
-struct share {
-    double value;
-    uint64_t count;
-};
-
 struct wr_summer {
     struct wr_registry *registry;
     struct sum *sums;
@@ -79,31 +74,22 @@ struct wr_summer {
     int64_t start_ns, end_ns; /* wall clock */
     int64_t due_ns;           /* monotonic */
     int64_t last_ns;          /* of the last summary */
-    struct wr_buffer scratch; /* room for the largest summary */
-    struct wr_sketch part;    /* of what is being added, and its shares */
-    struct share shares[WR_BUCKETS_MOST + 2];
-    char text[WR_SUMMARY_TEXT];
+    struct wr_taken work;     /* of what is being added or written */
+    struct wr_summary_room reading;
 };
 
 struct wr_summer *wr_summer_new(struct wr_registry *registry)
 {
     struct wr_summer *summer = calloc(1, sizeof *summer);
-    if (summer && !wr_buffer_reserve(&summer->scratch, WR_SUMMARY_BYTES)) {
-        free(summer);
-        return NULL;
-    }
     if (!summer)
         return NULL;
     summer->registry = registry;
-    summer->part.slab = &summer->slab;
+    summer->work.sketch.slab = &summer->slab;
     return summer;
 }
 
 void wr_summer_free(struct wr_summer *summer)
 {
-    if (!summer)
-        return;
-    wr_buffer_fini(&summer->scratch);
     free(summer);
 }
 
@@ -335,56 +321,40 @@ WR_ALWAYS_INLINE enum wr_summed add_values(struct sum *sum, double value, double
     return WR_SUMMED;
 }
 
-/* What is known of the values of a histogram: the smallest, the largest, and of each other one its bucket, so
- * that it is taken for the bound of that. Returns the number of shares. */
-static size_t share_out(const struct wr_cell_taken *taken, struct share *shares)
-{
-    uint64_t smallest = taken->values > 1, left = taken->values - 1 - smallest;
-    size_t count = 0;
-    shares[count++] = (struct share){taken->max, 1};
-    if (smallest)
-        shares[count++] = (struct share){taken->min, smallest};
-    for (size_t i = 0; left; i++) {
-        uint64_t values = taken->buckets[i] - (taken->buckets[i] ? smallest : 0);
-        smallest = taken->buckets[i] ? 0 : smallest;
-        values = values < left ? values : left; /* the largest one is in the last bucket */
-        double bound = i + 1 < taken->bucket_count ? taken->bounds[i] : taken->max;
-        bound = bound < taken->min ? taken->min : bound;
-        bound = bound > taken->max ? taken->max : bound;
-        if (values)
-            shares[count++] = (struct share){bound, values};
-        left -= values;
-    }
-    return count;
-}
-
-static bool sketch_shares(struct wr_summer *summer, struct sum *sum, size_t count)
-{
-    bool is_sketched = true;
-    for (size_t i = 0; is_sketched && i < count; i++)
-        is_sketched =
-            wr_sketch_add_many(&summer->part, summer->shares[i].value, summer->shares[i].count) == WR_SKETCH_OK;
-    is_sketched = is_sketched && wr_sketch_merge(&sum->sketch, &summer->part);
-    wr_sketch_clear(&summer->part);
-    return is_sketched;
-}
-
 static void add_to_bucket(struct sum *sum, size_t bucket, uint64_t count)
 {
     sum->buckets[bucket] += count;
     sum->total_buckets[bucket] += count;
 }
 
-/* Under the bounds that the values had, or under others, which were declared meanwhile. */
-static void add_to_buckets(const struct wr_summer *summer, struct sum *sum, const struct wr_cell_taken *taken,
-                           size_t count)
+static bool has_same_buckets(const struct sum *sum, size_t count, uint32_t bounds_check)
 {
-    bool is_same = sum->bucket_count == taken->bucket_count && sum->bounds_check == taken->bounds_check;
+    return sum->bucket_count == count && sum->bounds_check == bounds_check;
+}
+
+/* Under the bounds that the values had, or under others, which were declared meanwhile. */
+static void add_to_buckets(const struct wr_summer *summer, struct sum *sum, const struct wr_cell_taken *taken)
+{
+    bool is_same = has_same_buckets(sum, taken->bucket_count, taken->bounds_check);
+    const struct wr_taken_share *shares = summer->work.shares;
     for (size_t i = 0; is_same && i < sum->bucket_count; i++)
         add_to_bucket(sum, i, taken->buckets[i]);
-    for (size_t i = 0; !is_same && sum->bucket_count && i < count; i++)
-        add_to_bucket(sum, wr_buckets_find(sum->bounds, sum->bucket_count - 1, summer->shares[i].value),
-                      summer->shares[i].count);
+    for (size_t i = 0; !is_same && sum->bucket_count && i < summer->work.share_count; i++)
+        add_to_bucket(sum, wr_buckets_find(sum->bounds, sum->bucket_count - 1, shares[i].value),
+                      shares[i].count);
+}
+
+/* A number of values, to what has a distribution, and has their buckets and sketch. */
+static enum wr_summed add_to_sums(struct sum *sum, double all, uint64_t count, double min, double max)
+{
+    add_exactly(&sum->sum, all);
+    add_exactly(&sum->total_sum, all);
+    sum->count += count;
+    sum->total_count += count;
+    sum->was_negative |= min < 0;
+    sum->last = max;
+    sum->has_last = true;
+    return WR_SUMMED;
 }
 
 /* Values of a histogram, to what has a distribution. */
@@ -393,18 +363,11 @@ static enum wr_summed add_distribution(struct wr_summer *summer, struct sum *sum
 {
     if (!is_summable(sum, taken->sum))
         return WR_SUMMED_NOT;
-    size_t count = share_out(taken, summer->shares);
-    if (!sketch_shares(summer, sum, count))
+    wr_taken_share_out(&summer->work, taken);
+    if (!wr_taken_sketch(&summer->work, &sum->sketch))
         return WR_SUMMED_NO_MEMORY;
-    add_to_buckets(summer, sum, taken, count);
-    add_exactly(&sum->sum, taken->sum);
-    add_exactly(&sum->total_sum, taken->sum);
-    sum->count += taken->values;
-    sum->total_count += taken->values;
-    sum->was_negative |= taken->min < 0;
-    sum->last = taken->max;
-    sum->has_last = true;
-    return WR_SUMMED;
+    add_to_buckets(summer, sum, taken);
+    return add_to_sums(sum, taken->sum, taken->values, taken->min, taken->max);
 }
 
 static enum wr_summed add_value(struct sum *sum, double value)
@@ -486,6 +449,48 @@ enum wr_summed wr_summer_add_taken(struct wr_summer *summer, const struct wr_sum
     if (taken->buckets && has_distribution(sum))
         return add_distribution(summer, sum, taken);
     return add_values(sum, taken->sum / (double)taken->values, taken->sum, taken->values);
+}
+
+/* As add_to_buckets. The sketch has the shares, which are fewer than it keeps as they are. */
+static void add_summary_to_buckets(struct sum *sum, const struct wr_summary *summary)
+{
+    bool is_same = has_same_buckets(sum, summary->bucket_count, summary->bounds_check);
+    const struct wr_sketch *shares = &summary->sketch;
+    for (size_t i = 0; is_same && i < sum->bucket_count; i++)
+        add_to_bucket(sum, i, summary->buckets[i]);
+    for (uint32_t i = 0; !is_same && !shares->is_binned && sum->bucket_count && i < shares->entries; i++)
+        add_to_bucket(sum, wr_buckets_find(sum->bounds, sum->bucket_count - 1, shares->values[i]),
+                      shares->counts[i]);
+}
+
+static enum wr_summed add_summary(struct sum *sum, const struct wr_summary *summary)
+{
+    double mean = summary->sum / (double)summary->count;
+    if (!summary->bucket_count || !has_distribution(sum))
+        return add_values(sum, mean, summary->sum, summary->count);
+    if (!is_summable(sum, summary->sum))
+        return WR_SUMMED_NOT;
+    if (!wr_sketch_merge(&sum->sketch, &summary->sketch))
+        return WR_SUMMED_NO_MEMORY;
+    add_summary_to_buckets(sum, summary);
+    return add_to_sums(sum, summary->sum, summary->count, summary->sketch.min, summary->sketch.max);
+}
+
+enum wr_summed wr_summer_add_summary(struct wr_summer *summer, const struct wr_summing *summing,
+                                     uint32_t series, const char *text)
+{
+    enum wr_summed failed;
+    struct wr_error error;
+    struct wr_summary summary;
+    struct sum *sum = get_sum(summer, summing, series, &failed);
+    if (!sum)
+        return failed;
+    /* what this process has written, or what was read before */
+    if (!wr_summary_read_into(&summary, &summer->reading, &summer->slab, text, &error))
+        return WR_SUMMED_NO_MEMORY;
+    enum wr_summed summed = add_summary(sum, &summary);
+    wr_sketch_fini(&summary.sketch);
+    return summed;
 }
 
 enum wr_summed wr_summer_add(struct wr_summer *summer, const struct wr_summing *summing,
@@ -690,8 +695,8 @@ static bool put(struct wr_summer *summer, const struct sum *sum, struct wr_segme
         .total_buckets = sum->total_buckets,
         .sketch = sum->sketch,
     };
-    size_t length = wr_summary_write(&summary, &summer->scratch, summer->text);
-    uint32_t note = wr_segment_add_note(segment, summer->text, length);
+    size_t length = wr_taken_write_summary(&summer->work, &summary);
+    uint32_t note = wr_segment_add_note(segment, summer->work.text, length);
     if (!note)
         return false;
     segment->samples[segment->count++] = (weir_sample){

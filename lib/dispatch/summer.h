@@ -54,6 +54,10 @@ enum wr_summed wr_summer_add(struct wr_summer *summer, const struct wr_summing *
 enum wr_summed wr_summer_add_taken(struct wr_summer *summer, const struct wr_summing *summing, uint32_t series,
                                    const struct wr_cell_taken *taken);
 
+/* The same in a summary's text: see taken.h. */
+enum wr_summed wr_summer_add_summary(struct wr_summer *summer, const struct wr_summing *summing,
+                                     uint32_t series, const char *text);
+
 /* A series has ended: it has its last summary with the open interval, or the first one of a new total if values
  * come in this interval yet. */
 void wr_summer_end_series(struct wr_summer *summer, uint32_t series);

@@ -1,6 +1,7 @@
 #include "engine/recovery.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 #include "segment/queue.h"
 #include "segment/segment_file.h"
 #include "segment/series_codec.h"
+#include "summary/summary.h"
 #include "text/utf8.h"
 
 /* ---- A journal that is being read ------------------------------------------------------------ */
@@ -65,10 +67,28 @@ static bool is_note_valid(const struct wr_segment *segment, uint32_t note)
            wr_utf8_is_valid(notes->texts[note], strlen(notes->texts[note]), NULL);
 }
 
+static bool is_summary_valid(const struct wr_segment *segment, const weir_sample *sample)
+{
+    struct wr_summary summary;
+    struct wr_summary_room *room = malloc(sizeof *room);
+    struct wr_error error = {0};
+    bool is_read = room && wr_summary_read(&summary, room, wr_segment_texts(segment)[sample->note], &error);
+    bool is_valid =
+        is_read && summary.count && summary.count == wr_sample_values(sample) && isfinite(summary.sum);
+    if (is_read)
+        wr_sketch_fini(&summary.sketch);
+    free(room);
+    return is_valid;
+}
+
 static bool is_valid(const struct find *find, const struct wr_segment *segment, const weir_sample *sample)
 {
-    return sample->series < find->reader.views.count && find->ids[sample->series] &&
-           sample->kind <= WEIR_KIND_INT && (!sample->note || is_note_valid(segment, sample->note));
+    if (sample->series >= find->reader.views.count || !find->ids[sample->series] ||
+        (sample->note && !is_note_valid(segment, sample->note)))
+        return false;
+    if (sample->kind == WEIR_KIND_SUMMARY)
+        return sample->note && is_summary_valid(segment, sample);
+    return sample->kind <= WEIR_KIND_INT;
 }
 
 /* Returns the lane of this name that is in a route, or NULL. */
@@ -115,11 +135,13 @@ static void copy_samples(const struct find *find, struct wr_segment *segment, ui
     point_to_notes(segment, notes);
     for (uint32_t i = 0; i < count; i++) {
         weir_sample *sample = &segment->samples[i];
+        segment->summaries |= sample->kind == WEIR_KIND_SUMMARY;
         if (is_valid(find, segment, sample))
             translate(find, lane, sample);
         else
             *sample = (weir_sample){.kind = INVALID, .flags = sample->flags & WEIR_SAMPLE_MORE};
     }
+    segment->other_kinds = segment->summaries;
     segment->count = count;
 }
 
@@ -128,10 +150,11 @@ static void copy_samples(const struct find *find, struct wr_segment *segment, ui
 /* The open interval gets them. */
 static void sum(struct find *find, struct wr_feed_lane *entry, const struct wr_range *range)
 {
-    entry->arrivals.recovered += range->count;
+    uint64_t values = wr_range_values(range);
+    entry->arrivals.recovered += values;
     wr_feed_sum_range(entry, range->segment, range->slot, range->first, range->count);
     wr_summer_has_recovered(entry->summer);
-    find->given += range->count;
+    find->given += values;
 }
 
 /* Returns false if the lane has ended, or out of memory. */
@@ -144,7 +167,7 @@ static bool give(struct find *find, struct wr_feed_lane *entry, struct wr_range 
     range.id = wr_sample_id_behind(&range.segment->file->ids[range.slot], range.first);
     bool given = wr_lane_recover(entry->lane, &range, find->now_ns, &entry->waiting);
     entry->wanted |= given;
-    find->given += given ? range.count : 0;
+    find->given += given ? wr_range_values(&range) : 0;
     return given;
 }
 
@@ -208,7 +231,7 @@ static uint64_t give_slot(struct find *find, struct wr_segment *segment, uint32_
             wr_segment_file_settle(segment->file, slot, range.first, range.count);
             find->tee_samples += range.count;
         } else if (!entry || !give_all(find, entry, range)) {
-            kept += range.count;
+            kept += wr_range_values(&range);
         }
         next += range.count;
     }
@@ -415,7 +438,7 @@ void wr_recovery_run(struct wr_recovery *recovery, const char *place, struct wr_
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-/* Whether nothing is left in it: no segments, rings, or fronts that could not be adopted. */
+/* Whether nothing is left in it: no segments, rings, cells, or fronts that could not be adopted. */
 static bool is_done(const struct wr_recovery_journal *dir)
 {
     struct wr_journal_reader reader;
@@ -426,7 +449,7 @@ static bool is_done(const struct wr_recovery_journal *dir)
     free(numbers);
     if (!done)
         return false;
-    done = !reader.ring_count;
+    done = !reader.ring_count && !reader.cells_count;
     wr_journal_reader_close(&reader);
     return done && !has_fronts(dir);
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/recovery_cells.h"
+
 /* A segment to be made. */
 struct new_segment {
     uint64_t samples, text_bytes;
@@ -19,6 +21,7 @@ struct move {
     const struct wr_recovery_rings_ids *ids;
     struct wr_recovery_rings_result result;
     struct new_segment *items; /* one for each of the router's feeds */
+    struct wr_recovery_cells cells;
     const struct wr_timeline *line;
     struct wr_mapping *mapping; /* of the present event */
     bool no_memory;
@@ -83,6 +86,64 @@ static void visit_all(struct move *move, visit *each)
     }
 }
 
+/* ---- Cells ----------------------------------------------------------------------------------- */
+
+/* passes: the objects in the route let it through; is_mapped: they are to give it other names, then. */
+typedef void visit_sum(const struct wr_recovery_sum *sum, bool is_mapped, bool passes,
+                       struct new_segment *segment);
+
+static void visit_sum_branch(struct move *move, const struct wr_recovery_sum *sum,
+                             const struct wr_branch *branch, visit_sum *each)
+{
+    uint32_t series;
+    bool passes =
+        !branch->mapper || wr_mapper_series(branch->mapper, move->ids->items[sum->series] - 1, &series);
+    for (size_t i = 0; i < branch->feed_count; i++)
+        each(sum, branch->mapper, passes, &move->items[branch->feeds[i] - move->router->feeds]);
+}
+
+static void visit_sums(struct move *move, visit_sum *each)
+{
+    for (size_t i = 0; i < move->cells.count; i++) {
+        const struct wr_recovery_sum *sum = &move->cells.items[i];
+        const struct wr_route *route = find_route(move, sum->series);
+        if (!route || !route->lane_count)
+            *(route ? &move->result.unrouted : &move->result.corrupt) += sum->taken.values;
+        if (!route)
+            continue;
+        visit_sum_branch(move, sum, &route->plain, each);
+        for (size_t j = 0; j < route->mapped_count; j++)
+            visit_sum_branch(move, sum, &route->mapped[j], each);
+    }
+    move->result.corrupt += move->cells.damaged;
+}
+
+static void measure_sum(const struct wr_recovery_sum *sum, bool is_mapped, bool passes,
+                        struct new_segment *segment)
+{
+    (void)is_mapped;
+    if (!passes) {
+        segment->left_out.filtered += sum->taken.values;
+        return;
+    }
+    segment->samples++;
+    segment->text_bytes += sum->length + 1;
+}
+
+static void copy_sum(const struct wr_recovery_sum *sum, bool is_mapped, bool passes,
+                     struct new_segment *segment)
+{
+    if (!passes)
+        return;
+    segment->file->samples[segment->count++] = (weir_sample){.series = sum->series,
+                                                             .kind = WEIR_KIND_SUMMARY,
+                                                             .flags = is_mapped ? WR_RECOVERY_TO_MAP : 0,
+                                                             .time_ns = sum->time_ns,
+                                                             .value.i64 = (int64_t)sum->taken.values,
+                                                             .note = ++segment->notes};
+    wr_segment_file_put_text(segment->file, sum->text, sum->length);
+}
+
 /* ---- Filling --------------------------------------------------------------------------------- */
 
 static void measure(struct move *move, const struct wr_journal_reader_ring *ring,
@@ -124,6 +185,8 @@ static weir_sample *copy_sample(struct move *move, const struct wr_journal_reade
     to->note = to->reserved = 0;
     if (flags & WR_RING_TICKS)
         to->time_ns = wr_timeline_wall_ns(move->line, (uint64_t)to->time_ns);
+    else if (flags & WR_RING_WALL && !to->time_ns) /* all of its handlers summed */
+        to->time_ns = move->line->latest.wall_ns;
     if (flags & WR_RING_TEXT) {
         copy_text(ring, at + 1, length, segment->file);
         to->note = ++segment->notes;
@@ -213,7 +276,7 @@ static void count_left_out(const struct wr_feed *feed, struct wr_lane_left_out *
         wr_lane_leave_out(feed->lanes[i]->lane, left_out);
 }
 
-/* Marks all rings as taken and all new segments as filled, by one store. */
+/* Marks all rings and cells as taken and all new segments as filled, by one store. */
 static void commit(struct move *move)
 {
     struct wr_journal_reader *reader = move->reader;
@@ -222,6 +285,8 @@ static void commit(struct move *move)
             wr_versioned_put(&move->items[i].file->head->committed, reader->round, move->items[i].count);
     for (size_t i = 0; i < reader->ring_count; i++)
         wr_versioned_put(&reader->rings[i].block->taken, reader->round, reader->rings[i].tail);
+    for (size_t i = 0; i < reader->cells_count; i++)
+        wr_journal_cells_take(reader->cells[i].block, reader->round);
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store(&reader->head->round, ++reader->round);
     for (size_t i = 0; i < move->router->feed_count; i++) {
@@ -244,11 +309,15 @@ static int fill(struct move *move)
     if (!segments)
         return ENOMEM;
     reader->segments = segments;
+    if (!wr_recovery_cells_read(&move->cells, reader, move->ids->count, move->line->latest.wall_ns))
+        return ENOMEM;
     visit_all(move, measure);
+    visit_sums(move, measure_sum);
     int problem = move->no_memory ? ENOMEM : make_files(move);
     if (problem)
         return problem;
     visit_all(move, copy);
+    visit_sums(move, copy_sum);
     commit(move);
     return 0;
 }
@@ -260,13 +329,14 @@ int wr_recovery_rings_make(struct wr_journal_reader *reader, struct wr_router *r
     struct move move = {.reader = reader, .router = router, .registry = registry, .ids = ids};
     move.line = &reader->head->lines[atomic_load(&reader->head->line) & 1];
     *result = (struct wr_recovery_rings_result){0};
-    if (!reader->ring_count)
+    if (!reader->ring_count && !reader->cells_count)
         return 0;
     move.items = calloc(router->feed_count + 1, sizeof *move.items);
     move.mapping = malloc(sizeof *move.mapping);
     int problem = move.items && move.mapping ? fill(&move) : ENOMEM;
     for (size_t i = 0; problem && move.items && i < router->feed_count; i++)
         wr_segment_file_free(move.items[i].file);
+    wr_recovery_cells_fini(&move.cells);
     free(move.items);
     free(move.mapping);
     *result = problem ? *result : move.result;

@@ -1,5 +1,5 @@
-/* recovery_rings: moves the samples in the rings of a journal to segments of the same journal, in one committed
- * round.
+/* recovery_rings: moves what is in the rings and cells of a journal to segments of the same journal, in one
+ * committed round. Of cells there is a summary for each series.
  *
  * Uses the current routes, and the lanes' next sample identities; series ids stay those of the journal. If this
  * process dies before the commit, nothing has changed: the next one that opens the journal deletes the new
@@ -23,7 +23,7 @@ struct wr_recovery_rings_ids {
  * names and labels. It is none of WEIR_SAMPLE_*. */
 enum { WR_RECOVERY_TO_MAP = 1u << 8 };
 
-/* Samples that were not moved. */
+/* Values that were not moved. */
 struct wr_recovery_rings_result {
     uint64_t unrouted; /* their groups have no route */
     uint64_t corrupt;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "journal/fronts_file.h"
+#include "journal/journal_cells.h"
 #include "os/clock.h"
 #include "text/error.h"
 
@@ -28,6 +29,7 @@ static void succeed(struct wr_journal *journal)
     if (!journal->failing || atomic_load(&journal->series_problem))
         return;
     journal->failing = false;
+    journal->has_space_again = true;
     wr_deferred_log_add(journal->deferred_log, "journal", WEIR_LOG_WARNING, "%s: values are kept there again",
                         journal->dir.path);
 }
@@ -162,8 +164,9 @@ static bool remove_kind(const char *folder, const char *kind)
  * others. */
 void wr_journal_remove(struct wr_owner_dir *dir)
 {
-    if (remove_kind(dir->path, WR_JOURNAL_RING_KIND) && remove_kind(dir->path, WR_JOURNAL_SERIES_KIND) &&
-        wr_fronts_file_remove(dir->path) && remove_kind(dir->path, WR_JOURNAL_META_KIND))
+    if (remove_kind(dir->path, WR_JOURNAL_RING_KIND) && remove_kind(dir->path, WR_JOURNAL_CELLS_KIND) &&
+        remove_kind(dir->path, WR_JOURNAL_SERIES_KIND) && wr_fronts_file_remove(dir->path) &&
+        remove_kind(dir->path, WR_JOURNAL_META_KIND))
         wr_owner_dir_remove(dir);
     else
         wr_owner_dir_leave(dir);
@@ -180,6 +183,9 @@ static bool is_empty(const struct wr_journal *journal)
         const struct wr_ring_block *ring = journal->rings[i];
         count += atomic_load(&ring->tail) != wr_versioned_get(&ring->taken, wr_journal_round(journal));
     }
+    bool is_damaged;
+    for (const struct wr_cells_block *block = journal->cells; block; block = block->next)
+        count += wr_journal_cells_have_values(block, wr_journal_round(journal), &is_damaged);
     return segments && !count;
 }
 
@@ -200,6 +206,7 @@ void wr_journal_stop(struct wr_journal *journal)
         wr_owner_dir_leave(&journal->dir);
     } else if (has_fronts(journal)) {
         remove_kind(journal->dir.path, WR_JOURNAL_RING_KIND);
+        remove_kind(journal->dir.path, WR_JOURNAL_CELLS_KIND);
         remove_kind(journal->dir.path, WR_JOURNAL_SERIES_KIND);
         wr_owner_dir_leave(&journal->dir);
     } else {
@@ -214,27 +221,50 @@ void wr_journal_abandon(const struct wr_journal *journal)
 
 /* ---- Rings and segments ---------------------------------------------------------------------- */
 
-struct wr_ring_block *wr_journal_ring(struct wr_journal *journal, uint32_t size, int64_t now_ns)
+/* Returns zeros, or NULL. */
+static void *make_file(struct wr_journal *journal, const char *kind, size_t size, int64_t now_ns)
 {
     struct wr_journal_map map;
-    if (journal->ring_count == WR_JOURNAL_RINGS_MOST || !may_retry(journal, now_ns))
+    if (!may_retry(journal, now_ns))
         return NULL;
     int problem;
     do /* the numbers begin again after 2^32 files, and old files may still have theirs */
-        problem = wr_mapped_file_make(&map, journal->dir.path, WR_JOURNAL_RING_KIND, ++journal->files,
-                                      WR_RING_BLOCK_BYTES(size));
+        problem = wr_mapped_file_make(&map, journal->dir.path, kind, ++journal->files, size);
     while (problem == EEXIST);
-    if (problem) {
-        fail(journal, problem, now_ns);
+    if (!problem)
+        return map.memory;
+    fail(journal, problem, now_ns);
+    return NULL;
+}
+
+struct wr_ring_block *wr_journal_ring(struct wr_journal *journal, uint32_t size, int64_t now_ns)
+{
+    if (journal->ring_count == WR_JOURNAL_RINGS_MOST)
         return NULL;
-    }
-    struct wr_ring_block *block = (struct wr_ring_block *)map.memory;
+    struct wr_ring_block *block = make_file(journal, WR_JOURNAL_RING_KIND, WR_RING_BLOCK_BYTES(size), now_ns);
+    if (!block)
+        return NULL;
     block->version = WR_JOURNAL_VERSION;
     block->size = size;
     block->number = journal->files;
     atomic_signal_fence(memory_order_seq_cst);
     block->magic = WR_JOURNAL_RING;
     journal->rings[journal->ring_count++] = block;
+    succeed(journal);
+    return block;
+}
+
+struct wr_cells_block *wr_journal_cells(struct wr_journal *journal, size_t size, int64_t now_ns)
+{
+    struct wr_cells_block *block = make_file(journal, WR_JOURNAL_CELLS_KIND, size, now_ns);
+    if (!block)
+        return NULL;
+    block->version = WR_JOURNAL_VERSION;
+    block->size = (uint32_t)size;
+    block->next = journal->cells;
+    journal->cells = block;
+    atomic_signal_fence(memory_order_seq_cst);
+    block->magic = WR_JOURNAL_CELLS;
     succeed(journal);
     return block;
 }
@@ -246,7 +276,7 @@ struct wr_segment_file *wr_journal_segment(struct wr_journal *journal, const str
     if (!may_retry(journal, now_ns))
         return NULL;
     int problem;
-    do /* as in wr_journal_ring */
+    do /* as in make_file */
         problem = wr_segment_file_make(&file, journal->dir.path, ++journal->files, shape);
     while (problem == EEXIST);
     if (problem)
@@ -286,6 +316,10 @@ void wr_journal_keep_line(struct wr_journal *journal, const struct wr_timeline *
 
 bool wr_journal_tend(struct wr_journal *journal, int64_t now_ns, int64_t *next_ns)
 {
+    if (journal->has_space_again) {
+        journal->has_space_again = false;
+        return true;
+    }
     int problem = atomic_load(&journal->series_problem);
     if (problem && !journal->failing)
         fail(journal, problem, now_ns);

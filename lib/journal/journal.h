@@ -6,10 +6,11 @@
  *             meta.0                 the last committed round; conversion of ticks to time
  *             series.0, ...          definitions of series ids
  *             ring.1, ...            the slots of the threads' rings
- *             seg.2, ...             the segments of the feeds
+ *             cells.2, ...           the threads' cells
+ *             seg.3, ...             the segments of the feeds
  *             fronts.0, ...          which numbers of senders were taken, see fronts_file.h
  *
- * Rings and segments are in these files, so nothing is written twice. Moving records from a ring to the
+ * Rings, cells and segments are in these files, so nothing is written twice. Moving records from a ring to the
  * segments of one or more feeds is atomic: the dispatcher copies them, stores how far each ring is taken and
  * each segment filled for the next round (versioned.h), and commits the round by one store. Only then may lanes
  * see the copies, and the ring's writer reuse the slots. So whenever the process dies, each record is either in
@@ -40,6 +41,7 @@ struct wr_error;
 #define WR_JOURNAL_DIR "journal"
 #define WR_JOURNAL_META_KIND "meta"
 #define WR_JOURNAL_RING_KIND "ring"
+#define WR_JOURNAL_CELLS_KIND "cells"
 
 /* The file `meta.0`. Magic and version have these offsets in all versions. */
 struct wr_journal_head {
@@ -64,8 +66,10 @@ struct wr_journal {
     struct wr_registry *registry;
     struct wr_ring_block *rings[WR_JOURNAL_RINGS_MOST];
     uint32_t ring_count;
-    uint32_t files; /* the last number given to a ring or a segment */
+    struct wr_cells_block *cells; /* the latest first */
+    uint32_t files;               /* the last number given to a ring, cells or a segment */
     bool failing;
+    bool has_space_again; /* rings and cells that could not be made are to be tried again */
     int64_t retry_at_ns, renew_at_ns;
     struct wr_deferred_log *deferred_log; /* borrowed */
 
@@ -89,6 +93,9 @@ void wr_journal_abandon(const struct wr_journal *journal);
 
 /* Makes the block of a ring. Returns NULL if there is no space now. */
 struct wr_ring_block *wr_journal_ring(struct wr_journal *journal, uint32_t size, int64_t now_ns);
+
+/* Makes a file for cells, of that size. Returns NULL if there is no space now. */
+struct wr_cells_block *wr_journal_cells(struct wr_journal *journal, size_t size, int64_t now_ns);
 
 /* Makes the file of a segment, not in use yet. Returns NULL if there is no space now. */
 struct wr_segment_file *wr_journal_segment(struct wr_journal *journal, const struct wr_segment_shape *shape,

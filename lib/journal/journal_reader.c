@@ -47,7 +47,7 @@ static enum wr_journal_reading open_meta_checked(struct wr_journal_reader *reade
     enum wr_journal_reading reading = open_meta(reader, writable);
     if (reading != WR_JOURNAL_NOTHING ||
         !(has_kind(reader->folder, WR_JOURNAL_SERIES_KIND) || has_kind(reader->folder, WR_JOURNAL_RING_KIND) ||
-          has_kind(reader->folder, WR_SEGMENT_FILE_KIND)))
+          has_kind(reader->folder, WR_JOURNAL_CELLS_KIND) || has_kind(reader->folder, WR_SEGMENT_FILE_KIND)))
         return reading;
     wr_mapped_file_close(&reader->meta);
     reading = open_meta(reader, writable);
@@ -127,6 +127,27 @@ static bool open_ring(struct wr_journal_reader *reader, size_t count, uint32_t n
     return true;
 }
 
+static bool open_cells(struct wr_journal_reader *reader, size_t count, uint32_t number, bool writable)
+{
+    struct wr_journal_reader_cells cells = {0};
+    if (!reader->cells && !(reader->cells = calloc(count, sizeof *reader->cells)))
+        return false;
+    int problem = wr_mapped_file_open(&cells.map, reader->folder, WR_JOURNAL_CELLS_KIND, number, writable);
+    cells.block = (struct wr_cells_block *)cells.map.memory;
+    bool good = !problem && wr_journal_cells_check(cells.block, cells.map.size), is_damaged = false;
+    if (good && writable)
+        wr_journal_cells_settle(cells.block, reader->round);
+    bool has_values = good && wr_journal_cells_have_values(cells.block, reader->round, &is_damaged);
+    if (has_values)
+        reader->cells[reader->cells_count++] = cells;
+    reader->damaged += is_damaged;
+    if (has_values)
+        return true;
+    reader->damaged += !good && problem != ENODATA && (problem || !is_unfinished(&cells.map));
+    wr_mapped_file_close(&cells.map);
+    return true;
+}
+
 /* Unused segments are deleted if the journal is ours. */
 static bool open_segment(struct wr_journal_reader *reader, size_t count, uint32_t number, bool writable)
 {
@@ -168,6 +189,7 @@ enum wr_journal_reading wr_journal_reader_open(struct wr_journal_reader *reader,
     enum wr_journal_reading reading = open_meta_checked(reader, writable);
     if (reading == WR_JOURNAL_READ && !(open_kind(reader, WR_JOURNAL_SERIES_KIND, open_series, writable) &&
                                         open_kind(reader, WR_JOURNAL_RING_KIND, open_ring, writable) &&
+                                        open_kind(reader, WR_JOURNAL_CELLS_KIND, open_cells, writable) &&
                                         open_kind(reader, WR_SEGMENT_FILE_KIND, open_segment, writable))) {
         reading = WR_JOURNAL_UNREADABLE;
         errno = ENOMEM;
@@ -191,12 +213,15 @@ void wr_journal_reader_close(struct wr_journal_reader *reader)
         wr_segment_file_close(reader->segments[i]);
     for (size_t i = 0; i < reader->ring_count; i++)
         wr_mapped_file_close(&reader->rings[i].map);
+    for (size_t i = 0; i < reader->cells_count; i++)
+        wr_mapped_file_close(&reader->cells[i].map);
     for (size_t i = 0; i < reader->series_count; i++)
         wr_mapped_file_close(&reader->series[i]);
     wr_journal_views_fini(&reader->views);
     wr_mapped_file_close(&reader->meta);
     free(reader->segments);
     free(reader->rings);
+    free(reader->cells);
     free(reader->series);
     *reader = (struct wr_journal_reader){0};
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "journal/journal.h"
+#include "journal/journal_cells.h"
 #include "segment/segment_file.h"
 
 struct wr_journal_reader_ring {
@@ -16,6 +17,11 @@ struct wr_journal_reader_ring {
     struct wr_journal_map map;
     struct wr_ring_block *block;
     uint64_t taken, tail;
+};
+
+struct wr_journal_reader_cells {
+    struct wr_journal_map map;
+    struct wr_cells_block *block;
 };
 
 struct wr_journal_reader {
@@ -29,10 +35,12 @@ struct wr_journal_reader {
     struct wr_journal_views views;
     struct wr_journal_reader_ring *rings; /* that are not empty */
     size_t ring_count;
+    struct wr_journal_reader_cells *cells; /* that are not empty */
+    size_t cells_count;
     /* in use, with something committed, in the order in which they were begun */
     struct wr_segment_file **segments;
     size_t segment_count;
-    uint32_t files;   /* the highest number of a ring or segment */
+    uint32_t files;   /* the highest number of a ring, cells or segment */
     uint32_t damaged; /* number of files that are damaged, in part or as a whole */
 };
 

@@ -148,7 +148,7 @@ bool wr_lane_ledger_recover(struct wr_lane_ledger *ledger, struct wr_range *rang
     range->position = ledger->position;
     if (!wr_queue_push(&ledger->queue, range))
         return false;
-    ledger->recovered += range->count;
+    ledger->recovered += wr_range_values(range);
     ledger->position += range->count;
     return true;
 }

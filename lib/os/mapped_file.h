@@ -19,11 +19,13 @@
 #define WR_JOURNAL_META UINT64_C(0x31746d7269657731)
 #define WR_JOURNAL_SERIES UINT64_C(0x3173737269657731)
 #define WR_JOURNAL_RING UINT64_C(0x3172727269657731)
+#define WR_JOURNAL_CELLS UINT64_C(0x3165637269657731)
 #define WR_JOURNAL_FRONTS UINT64_C(0x3174667269657731)
 #define WR_JOURNAL_SEGMENT UINT64_C(0x3167737269657731)
 
-/* Version 2 added to each segment the origin and sequence of its first sample, for each lane. */
-enum { WR_JOURNAL_VERSION = 2 };
+/* Version 2 added to each segment the origin and sequence of its first sample, for each lane; version 3 cells,
+ * and summaries in segments. */
+enum { WR_JOURNAL_VERSION = 3 };
 
 /* All zeros: no mapping. */
 struct wr_journal_map {

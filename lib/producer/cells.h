@@ -16,7 +16,11 @@
  * is counted by the next reading: which value belongs to which reading may differ by that one.
  *
  * Cells are never freed. Their memory is zeroed in a forked child (MADV_WIPEONFORK), as struct wr_cells is; the
- * child makes new ones. */
+ * child makes new ones.
+ *
+ * With a journal they are in its files, and lie there as the program stores them: so a call costs the same. A
+ * reader also notes in the file what of a cell is in the journal's committed segments; the rest is what a later
+ * process finds. A process that is killed inside a call may leave a value in the sum that no number counts. */
 #ifndef WR_CELLS_H
 #define WR_CELLS_H
 
@@ -27,22 +31,48 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <weir/handler.h>
 
+#include "os/versioned.h"
 #include "summary/buckets.h"
 #include "summary/neumaier.h"
 #include "text/common.h"
 
-enum { WR_CELLS_CHUNKS = 16, WR_CELLS_FIRST_CHUNK = 1024 };
+enum {
+    WR_CELLS_CHUNKS = 16,
+    WR_CELLS_KEPT_CHUNKS = 4, /* in a journal: of the first 15,360 series, in 2.4 MB a thread at most */
+    WR_CELLS_FIRST_CHUNK = 1024
+};
 
 /* No sum in a cell gets beyond it, so that what all threads have added is finite: there are at most 1,024 of
  * them, and the largest double is 4,494 times as large. */
 #define WR_CELLS_MOST 4e304
 
-/* Of a histogram. One with other bounds has another one. */
+/* What of a cell was taken, in the rounds of a journal. */
+struct wr_cell_kept {
+    struct wr_versioned values, sum, compensation; /* the two as the words of their doubles */
+};
+
+/* A file of a journal. Behind this are `count` cells and as many struct wr_cell_kept; or, if count is 0,
+ * buckets, up to the first whose size is 0. */
+struct wr_cells_block {
+    WR_ALIGNED_LINE uint64_t magic;
+    uint32_t version;
+    uint32_t first, count; /* series of the first cell; number of cells */
+    uint32_t size;         /* of the file */
+    struct wr_cells_block *next;
+};
+
+/* Of a histogram. One with other bounds has another one. In a journal there are behind the numbers of values
+ * and what was taken of these: a struct wr_versioned for each bucket, the sum and the compensation; and a copy
+ * of the bounds. */
 struct wr_cell_buckets {
     /* written when it is made */
+    uint32_t size;                 /* in a journal: with all that is behind it; written at last */
+    uint32_t series;               /* in a journal */
+    struct wr_versioned *kept;     /* NULL: not in a journal */
     struct wr_cell_buckets *older; /* of the same series */
     const double *bounds;
     uint32_t count; /* of the buckets: one more than there are bounds */
@@ -87,10 +117,70 @@ struct wr_cells {
     _Atomic(struct wr_cell *) published[WR_CELLS_CHUNKS]; /* the same for the reader, see wr_cells_find */
     char *room;                                           /* for buckets */
     size_t room_left;
+
+    /* in a journal; written by the thread, under the round lock but for `wanted` */
+    bool is_kept;
+    int wanted; /* of what there is no file yet: a chunk's number and 1, or -1: buckets; 0: nothing */
+    _Atomic bool no_space; /* a file could not be made: there are no further cells until there is space again */
+    uint64_t moved;        /* values of cells that it had before that */
 };
 
-/* [producer, in a call] Opens a series' cell, unless it is open. Returns false if out of memory. */
+/* [producer, in a call] Opens a series' cell, unless it is open. Returns false if out of memory, or if a file
+ * is wanted for it. */
 bool wr_cells_open(struct wr_cells *cells, uint32_t series);
+
+/* ---- In a journal ----- */
+
+/* [producer, under the round lock] All that were added so far are taken; those that come are for the journal.
+ */
+void wr_cells_move(struct wr_cells *cells);
+
+/* [producer, in a call] Whether there is no file for what was to be opened last, but may be one. */
+static inline bool wr_cells_want(const struct wr_cells *cells)
+{
+    return cells->wanted && !atomic_load_explicit(&cells->no_space, memory_order_relaxed);
+}
+
+/* [producer, under the round lock] The size of the file that is wanted. */
+size_t wr_cells_wanted(const struct wr_cells *cells);
+
+/* [producer, under the round lock] Takes it into use; NULL: there is no space. */
+void wr_cells_use(struct wr_cells *cells, struct wr_cells_block *block);
+
+/* [dispatcher's round] Notes, for the round after `round`, that what was taken of it is in segments. cell: of
+ * the series. */
+void wr_cells_keep(const struct wr_cells *cells, uint32_t series, const struct wr_cell *cell, uint64_t round);
+void wr_cells_keep_buckets(const struct wr_cell_buckets *buckets, uint64_t round);
+
+/* The parts of a file that was read or made. */
+struct wr_cell *wr_cells_block_cells(const struct wr_cells_block *block);
+struct wr_cell_kept *wr_cells_block_kept(const struct wr_cells_block *block);
+struct wr_cell_buckets *wr_cells_block_buckets(const struct wr_cells_block *block);
+const double *wr_cell_buckets_bounds(const struct wr_cell_buckets *buckets); /* the copy */
+
+/* Of buckets in a journal, with everything behind them. */
+static inline size_t wr_cell_buckets_size(uint32_t count)
+{
+    size_t size = sizeof(struct wr_cell_buckets) + 2 * count * sizeof(uint64_t) +
+                  (count + 2) * sizeof(struct wr_versioned) + (count - 1) * sizeof(double);
+    return (size + WR_LINE - 1) & ~(size_t)(WR_LINE - 1);
+}
+
+static inline uint64_t wr_cell_word(double number)
+{
+    uint64_t word;
+    memcpy(&word, &number, sizeof word);
+    return word;
+}
+
+static inline double wr_cell_number(uint64_t word)
+{
+    double number;
+    memcpy(&number, &word, sizeof number);
+    return number;
+}
+
+/* ---- Adding ----- */
 
 /* [producer] The place of a series' cell; NULL: its chunk was not made yet. */
 static inline struct wr_cell *wr_cells_place(const struct wr_cells *cells, uint32_t series)

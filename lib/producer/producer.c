@@ -321,7 +321,7 @@ static void use_ticks(const struct wr_producers *producers, struct wr_producer *
     atomic_store_explicit(&producer->ticks, producers->ticks, memory_order_relaxed);
 }
 
-static bool is_in_journal(struct wr_producer *producer)
+bool wr_producer_is_in_journal(struct wr_producer *producer)
 {
     return producer->ring.slots && wr_ring_block(&producer->ring) != block_of(producer);
 }
@@ -329,7 +329,8 @@ static bool is_in_journal(struct wr_producer *producer)
 static void renew(const struct wr_producers *producers, struct wr_producer *producer)
 {
     (void)producers;
-    if (!is_in_journal(producer))
+    if (!wr_producer_is_in_journal(producer) ||
+        atomic_load_explicit(&producer->cells.no_space, memory_order_relaxed))
         atomic_store_explicit(&producer->renew, true, memory_order_relaxed);
 }
 

@@ -61,7 +61,7 @@ struct wr_producer {
     bool own;                               /* the thread is one of weir's own and never waits */
     _Atomic bool is_source;                 /* the thread adds what a source reads: see wr_gate_hold */
     bool fenced;                            /* no membarrier(2): publishing needs a fence */
-    _Atomic bool renew;                     /* its ring is to be moved to the journal */
+    _Atomic bool renew;                     /* its ring and cells are to be moved to the journal */
     _Atomic bool ticks;                     /* time stamps are ticks; written under wr_producers.lock */
     struct wr_lock sharing;
     _Atomic uint32_t reads; /* odd: the thread is in a call that looks for a label set, see registry/reuse.h */
@@ -125,7 +125,10 @@ struct wr_producer *wr_producers_attach(struct wr_producers *producers);
  * Calls that are running may still use the other. */
 void wr_producers_use_ticks(struct wr_producers *producers, bool wanted);
 
-/* A journal was started, or has space again: threads move their rings to it. */
+/* Whether its ring is in a journal. */
+bool wr_producer_is_in_journal(struct wr_producer *producer);
+
+/* A journal was started, or has space again: threads move their rings and cells to it. */
 void wr_producers_renew(struct wr_producers *producers);
 
 /* The calling thread's ring was moved, or cannot be now: it may use the fast path again. */

@@ -585,14 +585,15 @@ static inline bool may_sum(const struct wr_producer *producer)
 }
 
 /* Adds one value of a counter or gauge to the thread's cell, if there is one, and ends the call. A level is in
- * one word of the process, so that only the number of its values is summed. sets_level: as add_checked has it.
- */
+ * one word of the process, so that only the number of its values is summed; with a journal, which has no such
+ * word, it goes by the ring. sets_level: as add_checked has it. */
 WR_ALWAYS_INLINE bool add_to_cell(struct wr_producer *producer, const struct weir_metric *metric,
                                   uint8_t instrument, weir_number value, bool sets_level)
 {
     double number = wr_value_double(value);
     bool is_gauge = instrument == WEIR_GAUGE;
-    bool is_summed = is_gauge ? isfinite(number) : instrument == WEIR_COUNTER && number >= 0;
+    bool is_summed =
+        is_gauge ? isfinite(number) && !producer->cells.is_kept : instrument == WEIR_COUNTER && number >= 0;
     if (WR_UNLIKELY(!is_summed || !may_sum(producer)))
         return false;
     if (sets_level && is_gauge) /* before it counts: who finds the number finds a level */
@@ -617,18 +618,38 @@ WR_ALWAYS_INLINE bool add_to_buckets(struct wr_producer *producer, const struct 
     return true;
 }
 
-/* Makes the place in the thread's cells, and adds. */
+static bool open_cell(struct wr_cells *cells, const struct weir_metric *metric, uint8_t instrument)
+{
+    if (instrument != WEIR_HISTOGRAM)
+        return wr_cells_open(cells, metric->series);
+    const weir_series *view = atomic_load_explicit(&metric->view, memory_order_acquire);
+    return wr_cells_open_buckets(cells, metric->series, view);
+}
+
+/* In the journal. */
+static void make_cells(struct wr_producer *producer)
+{
+    struct mask mask;
+    struct wr_runtime *runtime = wr_runtime_find();
+    enter_engine(&mask);
+    wr_dispatcher_make_cells(&wr_runtime_engine(runtime)->dispatcher, producer);
+    leave_engine(&mask);
+}
+
+/* Makes the place in the thread's cells, and adds. A histogram may need two files. */
 WR_NEVER_INLINE static bool add_first(struct wr_producer *producer, const struct weir_metric *metric,
                                       uint8_t instrument, weir_number value, bool sets_level)
 {
     struct wr_cells *cells = &producer->cells;
-    if (!may_sum(producer))
+    if (!may_sum(producer) || (instrument == WEIR_GAUGE && cells->is_kept))
         return false;
-    if (instrument != WEIR_HISTOGRAM)
-        return wr_cells_open(cells, metric->series) &&
-               add_to_cell(producer, metric, instrument, value, sets_level);
-    const weir_series *view = atomic_load_explicit(&metric->view, memory_order_acquire);
-    return wr_cells_open_buckets(cells, metric->series, view) && add_to_buckets(producer, metric, value);
+    while (!open_cell(cells, metric, instrument)) {
+        if (!wr_cells_want(cells))
+            return false;
+        make_cells(producer);
+    }
+    return instrument == WEIR_HISTOGRAM ? add_to_buckets(producer, metric, value)
+                                        : add_to_cell(producer, metric, instrument, value, sets_level);
 }
 
 /* Functions of their own, so that the choice between them saves no registers. */

@@ -49,7 +49,7 @@ bool wr_inputs_add(struct wr_inputs **inputs, const struct wr_input *input, _Ato
         wr_segment_hold(input->segment);
         (*inputs)->items[(*inputs)->count++] = *input;
     }
-    uint64_t bytes = (uint64_t)input->count * sizeof(weir_sample);
+    uint64_t bytes = wr_segment_bytes(input->segment, input->first, input->count);
     (*inputs)->bytes += bytes;
     /* relaxed: only a number that grows and shrinks */
     atomic_fetch_add_explicit(held, bytes, memory_order_relaxed);

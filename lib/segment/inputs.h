@@ -20,7 +20,7 @@ struct wr_input {
     struct wr_segment *segment;
     uint32_t first, count;
     uint32_t slot;   /* the lane's, in the segment's file */
-    uint32_t values; /* how many of them were summed */
+    uint64_t values; /* of those that were summed */
 };
 
 /* Adds samples, with a reference of its own to their segment; *inputs becomes a list if it was NULL. held:

@@ -20,6 +20,13 @@ static void add_ring(weir_stats *stats, const struct wr_producer *producer)
     stats->unrouted += unrouted;
 }
 
+/* So that the handlers' statistics have it, too. With a journal it would be written there each time. */
+static void take_cells(struct wr_engine *engine)
+{
+    if (!engine->journal)
+        wr_dispatcher_take_cells(&engine->dispatcher);
+}
+
 void wr_ledger_read(struct wr_engine *engine, weir_stats *stats)
 {
     struct wr_visit visit;
@@ -27,7 +34,7 @@ void wr_ledger_read(struct wr_engine *engine, weir_stats *stats)
     *stats = (weir_stats){.size = sizeof *stats};
     wr_engine_enter(engine, &visit);
     wr_engine_take_late(engine);
-    wr_dispatcher_take_cells(&engine->dispatcher);
+    take_cells(engine);
     uint32_t count = atomic_load_explicit(&producers->count, memory_order_acquire);
     for (uint32_t i = 0; i < count; i++)
         add_ring(stats, producers->all[i]);
@@ -103,7 +110,7 @@ bool wr_ledger_read_handler(struct wr_engine *engine, const char *name, weir_han
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
     wr_engine_take_late(engine);
-    wr_dispatcher_take_cells(&engine->dispatcher);
+    take_cells(engine);
     struct wr_lane *lane = wr_engine_find_lane(engine, name);
     if (lane)
         wr_lane_stats_get(stats, lane, wr_clock_monotonic_ns());

@@ -114,7 +114,7 @@ static void *reserve_items(struct wr_sketch *sketch, void *items, uint32_t *room
                         : wr_array_reserve(items, room, count, size);
 }
 
-static bool reserve(struct wr_sketch *sketch, uint32_t keys, uint32_t counts)
+bool wr_sketch_reserve(struct wr_sketch *sketch, uint32_t keys, uint32_t counts)
 {
     int32_t *new_keys = reserve_items(sketch, sketch->keys, &sketch->keys_room, keys, sizeof *new_keys);
     if (new_keys)
@@ -128,12 +128,12 @@ static bool reserve(struct wr_sketch *sketch, uint32_t keys, uint32_t counts)
 
 static bool reserve_bins(struct wr_sketch *sketch, uint32_t bins)
 {
-    return reserve(sketch, bins, bins);
+    return wr_sketch_reserve(sketch, bins, bins);
 }
 
 static bool reserve_values(struct wr_sketch *sketch, uint32_t values)
 {
-    return reserve(sketch, values * WR_SKETCH_KEYS_OF_VALUE, values);
+    return wr_sketch_reserve(sketch, values * WR_SKETCH_KEYS_OF_VALUE, values);
 }
 
 /* Moves the bins from `first` to `end` by one place. */

@@ -31,7 +31,7 @@ struct wr_slab;
 enum { WR_SKETCH_VALUES = 256, WR_SKETCH_BINS = 2048, WR_SKETCH_BYTES = WR_SKETCH_BINS * 12 };
 
 /* All zeros: empty. Private, except for setting `slab` of an empty one, and for reading `count`, `min` and
- * `max`. */
+ * `max`, and, of one that is not binned, `values` and `counts`. */
 struct wr_sketch {
     struct wr_slab *slab; /* where its memory comes from; NULL: malloc */
     uint64_t count;

@@ -5,7 +5,6 @@
 
 #include "summary/bytes.h"
 #include "summary/sketch_internal.h"
-#include "text/array.h"
 #include "text/buffer.h"
 #include "text/error.h"
 
@@ -120,9 +119,7 @@ static void check_extremes(const struct wr_sketch *sketch, struct wr_bytes *inpu
 static void make_room(struct wr_sketch *sketch, uint32_t entries, struct wr_bytes *input)
 {
     uint32_t keys = sketch->is_binned ? entries : entries * WR_SKETCH_KEYS_OF_VALUE;
-    sketch->keys = wr_array_reserve(NULL, &sketch->keys_room, keys, sizeof *sketch->keys);
-    sketch->counts = wr_array_reserve(NULL, &sketch->counts_room, entries, sizeof *sketch->counts);
-    if (!sketch->keys || !sketch->counts)
+    if (!wr_sketch_reserve(sketch, keys, entries))
         wr_bytes_refuse(input, "out of memory");
     else
         sketch->entries = entries;

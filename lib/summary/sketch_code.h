@@ -27,9 +27,9 @@ enum { WR_SKETCH_CODE_MAX = 4 + 4 * 8 + WR_SKETCH_BINS * 13 };
 /* Appends the bytes. If out of memory, the buffer's `failed` is set. */
 void wr_sketch_encode(const struct wr_sketch *sketch, struct wr_buffer *out);
 
-/* Reads exactly `length` bytes into a sketch that is all zeros. Whatever the bytes are, a sketch that is read
- * is one that adding values can make, except that its sum may be any. Returns false with the error set if they
- * are not one, or if out of memory; the sketch is empty then. */
+/* Reads exactly `length` bytes into a sketch that is all zeros, but for its slab. Whatever the bytes are, a
+ * sketch that is read is one that adding values can make, except that its sum may be any. Returns false with
+ * the error set if they are not one, or if out of memory; the sketch is empty then. */
 bool wr_sketch_decode(struct wr_sketch *sketch, const void *bytes, size_t length, struct wr_error *error);
 
 #endif

@@ -2,7 +2,10 @@
 #ifndef WR_SKETCH_INTERNAL_H
 #define WR_SKETCH_INTERNAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "summary/sketch.h"
 
 struct wr_sketch;
 
@@ -14,6 +17,9 @@ enum { WR_SKETCH_KEYS_OF_VALUE = sizeof(double) / sizeof(int32_t) };
 
 /* Returns the key of a finite value's bin. */
 int32_t wr_sketch_key(double value);
+
+/* Makes room for keys and counts. Returns false if out of memory. */
+bool wr_sketch_reserve(struct wr_sketch *sketch, uint32_t keys, uint32_t counts);
 
 /* Returns the representative value of a bin: none in it differs from it by more than 1 %. */
 double wr_sketch_value(int32_t key);

@@ -32,6 +32,18 @@ static size_t to_text(const unsigned char *bytes, size_t length, char *text)
     return (size_t)(out - text);
 }
 
+/* Returns -1 if it is no digit. */
+static int value_of(char digit)
+{
+    if (digit >= 'A' && digit <= 'Z')
+        return digit - 'A';
+    if (digit >= 'a' && digit <= 'z')
+        return digit - 'a' + 26;
+    if (digit >= '0' && digit <= '9')
+        return digit - '0' + 52;
+    return digit == '+' ? 62 : digit == '/' ? 63 : -1;
+}
+
 /* Returns the number of bytes; SIZE_MAX: it is not base64, or too long. */
 static size_t from_text(const char *text, unsigned char *bytes)
 {
@@ -39,10 +51,10 @@ static size_t from_text(const char *text, unsigned char *bytes)
     unsigned held = 0;
     size_t length = 0;
     for (; *text; text++) {
-        const char *digit = strchr(digits, *text);
-        if (!digit)
+        int digit = value_of(*text);
+        if (digit < 0)
             return SIZE_MAX;
-        bits = bits << 6 | (uint32_t)(digit - digits);
+        bits = bits << 6 | (uint32_t)digit;
         held += 6;
         if (held < 8)
             continue;
@@ -106,9 +118,16 @@ static void get_numbers(struct wr_summary *summary, struct wr_bytes *bytes)
 bool wr_summary_read(struct wr_summary *summary, struct wr_summary_room *room, const char *text,
                      struct wr_error *error)
 {
+    return wr_summary_read_into(summary, room, NULL, text, error);
+}
+
+bool wr_summary_read_into(struct wr_summary *summary, struct wr_summary_room *room, struct wr_slab *slab,
+                          const char *text, struct wr_error *error)
+{
     size_t length = from_text(text, room->bytes);
     struct wr_bytes bytes = {room->bytes, room->bytes + length, NULL};
-    *summary = (struct wr_summary){.buckets = room->buckets, .total_buckets = room->total_buckets};
+    *summary = (struct wr_summary){
+        .buckets = room->buckets, .total_buckets = room->total_buckets, .sketch.slab = slab};
     if (length == SIZE_MAX)
         return wr_error_set(error, WEIR_ERR_ARGUMENT, "summary: it is not base64, or too long"), false;
     get_numbers(summary, &bytes);

@@ -52,4 +52,8 @@ size_t wr_summary_write(const struct wr_summary *summary, struct wr_buffer *scra
 bool wr_summary_read(struct wr_summary *summary, struct wr_summary_room *room, const char *text,
                      struct wr_error *error);
 
+/* The same with the sketch in memory of a slab. */
+bool wr_summary_read_into(struct wr_summary *summary, struct wr_summary_room *room, struct wr_slab *slab,
+                          const char *text, struct wr_error *error);
+
 #endif

@@ -73,15 +73,14 @@ void sums_add_values(struct sums *sums)
 }
 
 /* Values that were added while the configuration changed may come as so many of their mean, of a histogram in
- * any bucket, to a handler that did not sum them all the time. With a journal none are summed where they are
- * added. */
+ * any bucket, to a handler that did not sum them all the time. */
 static bool is_rounded(const struct world_value *value, int handler)
 {
     uint32_t group = world_group_of(value->series);
     bool always_sums = true;
     for (uint32_t k = value->lo; k <= value->hi; k++)
         always_sums &= !(plan_configs[k].routes[group] >> handler & 1) || plan_summing(k, group) >> handler & 1;
-    return value->lo != value->hi && !plan_terms.journal && !always_sums;
+    return value->lo != value->hi && !always_sums;
 }
 
 static void add_possible(struct bounds *bounds, const struct world_value *value, int handler)

@@ -90,12 +90,14 @@ static uint32_t check_of(const char *text)
     return check;
 }
 
-/* Whether a total continues the last one: it is of this process, which goes without saying unless a spool may
- * have those of others. */
+/* Whether a total continues the last one: it is of this process, which goes without saying unless a spool or a
+ * journal may have those of others. A journal may have several of a series for a handler that does not sum any
+ * more. */
 static bool continues(const struct item *item, int64_t since_ns, uint32_t origin)
 {
-    return item->tally->has_total && (!plan_terms.spool || item->tally->since_ns == since_ns ||
-                                      (origin && item->tally->origin == origin));
+    bool may_be_of_others = plan_terms.spool || plan_terms.journal;
+    bool is_same_lane = origin && item->tally->origin == origin && !plan_terms.journal;
+    return item->tally->has_total && (!may_be_of_others || item->tally->since_ns == since_ns || is_same_lane);
 }
 
 static void expect_to_grow(const struct item *item, const char *what, double before, double after)

@@ -1,8 +1,8 @@
 /* summed: threads add to counters, gauges and histograms, summed by themselves or not, while the configuration
  * changes between handlers that sum, that take single values, and both, while children are forked, and until a
- * shutdown refuses them: each increment that was taken arrives once. A group of its own is always summed by one
- * handler, in each configuration with another interval, and in some beside single values: there each bucket is
- * exact, and no total ever falls. */
+ * shutdown refuses them, without a journal and with one: each increment that was taken arrives once. A group of
+ * its own is always summed by one handler, in each configuration with another interval, and in some beside
+ * single values: there each bucket is exact, and no total ever falls. */
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -159,6 +159,9 @@ static void *add(void *number)
     return NULL;
 }
 
+/* The setting, or "". */
+static char journal[100];
+
 static void configure(int turn)
 {
     static const char *const handlers[] = {
@@ -173,13 +176,14 @@ static void configure(int turn)
     static const char *const routes[] = {"\"a\"", "\"a\"", "[\"a\",\"b\"]", "[\"a\",\"b\"]", "\"c\""};
     enum { KINDS = sizeof routes / sizeof *routes };
     static const char *const beside[] = {"", ",\"n\""};
-    char text[600];
-    int length = snprintf(text, sizeof text,
-                          "{\"settings\":{\"shutdown_timeout\":\"1h\"},\"handlers\":{%s,\"n\":{\"type\":"
-                          "\"null\",\"block_timeout\":"
-                          "\"1h\"},\"k\":{\"type\":\"counting\",\"aggregate\":\"%dms\",\"percentiles\":[]}},"
-                          "\"groups\":{\"*\":%s,\"kept\":[\"k\"%s]}}",
-                          handlers[turn % KINDS], 10 + turn % 7, routes[turn % KINDS], beside[turn % 2]);
+    char text[700];
+    int length =
+        snprintf(text, sizeof text,
+                 "{\"settings\":{%s\"shutdown_timeout\":\"1h\"},\"handlers\":{%s,\"n\":{\"type\":"
+                 "\"null\",\"block_timeout\":"
+                 "\"1h\"},\"k\":{\"type\":\"counting\",\"aggregate\":\"%dms\",\"percentiles\":[]}},"
+                 "\"groups\":{\"*\":%s,\"kept\":[\"k\"%s]}}",
+                 journal, handlers[turn % KINDS], 10 + turn % 7, routes[turn % KINDS], beside[turn % 2]);
     int refused = weir_configure_text(text, (size_t)length);
     if (refused)
         fprintf(stderr, "%s\n", weir_last_error());
@@ -212,11 +216,10 @@ static void fork_child(void)
     PLAIN_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-int main(void)
+static int run(void)
 {
     pthread_t threads[THREADS];
     weir_stats process;
-    plain_hang_no_longer_than(plain_limit(60));
     PLAIN_CHECK(weir_register_handler_type(&type, NULL) == 0);
     configure(0);
     PLAIN_CHECK(weir_start() == 0);
@@ -248,4 +251,29 @@ int main(void)
     /* what was added while a route changed arrives as values of equal size, whose sum is rounded */
     PLAIN_CHECK(fabs(sum - (double)quarters / 4) < 0.125);
     return 0;
+}
+
+/* In a process of its own: a journal cannot be left again. */
+static void run_with_journal(void)
+{
+    char folder[] = "/tmp/weir-summed-XXXXXX", command[60];
+    int status = 0;
+    PLAIN_CHECK(mkdtemp(folder));
+    pid_t child = fork();
+    if (child == 0) {
+        plain_hang_no_longer_than(plain_limit(60));
+        snprintf(journal, sizeof journal, "\"journal\":\"%s\",", folder);
+        exit(run());
+    }
+    PLAIN_CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    PLAIN_CHECK(system(command) == 0);
+    PLAIN_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "with a journal");
+}
+
+int main(void)
+{
+    plain_hang_no_longer_than(plain_limit(120));
+    run_with_journal();
+    return run();
 }

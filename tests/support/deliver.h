@@ -14,7 +14,7 @@ static inline uint64_t deliver_oldest(struct wr_lane *lane, uint32_t most,
     if (check)
         check(&range);
     wr_range_settle(&range, range.count);
-    lane->ledger.delivered += range.count;
+    lane->ledger.delivered += wr_range_values(&range);
     wr_segment_drop(range.segment);
     return end;
 }

@@ -61,7 +61,7 @@ struct wr_journal *fixture_start_journal(struct dispatch_fixture *fixture, const
     if (!journal)
         return NULL;
     drain->pool.journal = journal;
-    wr_drain_renew(drain, &fixture->producer->ring);
+    wr_drain_renew(drain, fixture->producer);
     for (size_t i = 0; segment_room && i < drain->router->feed_count; i++)
         drain->router->feeds[i].segment_room = segment_room;
     return journal;
@@ -82,6 +82,8 @@ static struct wr_lane *make_lane(struct dispatch_fixture *fixture, const char *n
         wr_lane_new(name, &fixture->log, &fixture->dispatcher.wakeup, &fixture->dispatcher.deferred_log);
     cr_assert(lane);
     wr_lane_set(lane, &fixture->settings, 0);
+    if (fixture->settings.aggregate_ns)
+        wr_lane_set_summer(lane, wr_summer_new(&fixture->registry));
     fixture->lanes[fixture->lane_count++] = lane;
     return lane;
 }
@@ -103,7 +105,7 @@ struct wr_router *fixture_router(struct dispatch_fixture *fixture, const char *g
     struct wr_config *config = wr_config_read_text("test", text, (size_t)length, NULL, &fixture->error);
     cr_assert(config, "%s", fixture->error.text);
     struct wr_router *router =
-        wr_router_new(config, &fixture->dispatcher.drain.pool, false, find_lane, fixture, NULL);
+        wr_router_new(config, &fixture->dispatcher.drain.pool, fixture->has_journal, find_lane, fixture, NULL);
     wr_config_drop(config);
     cr_assert(router);
     for (size_t i = 0; i < router->lane_count; i++)

@@ -25,6 +25,7 @@ struct dispatch_fixture {
     struct wr_lane *lanes[FIXTURE_LANES];
     size_t lane_count;
     struct wr_lane_settings settings; /* of lanes made from now on */
+    bool has_journal;                 /* of routers made from now on: lanes that sum are in feeds */
     struct wr_error error;
 };
 

@@ -35,7 +35,7 @@ static bool list_box(const struct journal_read_box *box, void *ctx)
                              box->other_version);
         return true;
     }
-    wr_buffer_put_format(out, ", %" PRIu64 " values in rings", box->in_rings);
+    wr_buffer_put_format(out, ", %" PRIu64 " values in rings and cells", box->in_rings);
     for (size_t i = 0; i < box->handler_count; i++) {
         const struct journal_read_handler *handler = &box->handlers[i];
         char origin[WR_ORIGIN_TEXT];

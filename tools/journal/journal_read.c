@@ -8,6 +8,7 @@
 #include "journal/journal_reader.h"
 #include "os/dir_list.h"
 #include "os/owner_dir.h"
+#include "segment/segment.h"
 #include "text/buffer.h"
 
 /* ---- A box ----------------------------------------------------------------------------------- */
@@ -37,8 +38,19 @@ static uint64_t count_unsettled(const struct wr_journal_reader *reader, const st
     for (; (length = wr_journal_reader_unsettled(file, slot, &first, count)); first += length) {
         if (!values)
             *id = wr_sample_id_behind(&file->ids[slot], first);
-        values += length;
+        for (uint32_t i = first; i < first + length; i++)
+            values += wr_sample_values(&file->samples[i]);
     }
+    return values;
+}
+
+static uint64_t count_cells(struct wr_cells_block *block, uint64_t round)
+{
+    struct wr_journal_cells_walk walk = {.block = block, .round = round};
+    struct wr_journal_cells cells;
+    uint64_t values = 0;
+    while (wr_journal_cells_next(&walk, &cells))
+        values += cells.taken.values;
     return values;
 }
 
@@ -70,6 +82,8 @@ static bool count_all(struct journal_read_box *box, const struct wr_journal_read
     box->damaged = reader->damaged;
     for (size_t i = 0; i < reader->ring_count; i++)
         box->in_rings += wr_journal_reader_count_ring(&reader->rings[i]);
+    for (size_t i = 0; i < reader->cells_count; i++)
+        box->in_rings += count_cells(reader->cells[i].block, reader->round);
     for (size_t i = 0; counted && i < reader->segment_count; i++)
         counted = count_segment(box, &handlers, reader, reader->segments[i]);
     box->handlers = (struct journal_read_handler *)handlers.data;

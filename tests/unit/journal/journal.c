@@ -135,7 +135,7 @@ Test(journal, a_journal_of_another_version_is_left_unchanged)
     journal->head->version = WR_JOURNAL_VERSION - 1;
     recover();
     cr_assert(strstr(fixture->dispatcher.deferred_log.texts.data,
-                     "written by another version of weir (format 1, this one"));
+                     "written by another version of weir (format 2, this one reads 3"));
     cr_assert_eq(fixture_stats(fixture_lane(fixture, "A")).recovered, 0);
     cr_assert_eq(count_dirs(), 1);
 }

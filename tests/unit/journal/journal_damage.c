@@ -31,7 +31,23 @@ static void add_text(struct dispatch_fixture *fixture, struct weir_metric *metri
     fixture_publish(fixture);
 }
 
-/* Half of the values in segments of two feeds, half in the ring. */
+/* A counter's and a histogram's. */
+static void leave_cells(struct dispatch_fixture *fixture)
+{
+    struct wr_cells *cells = &fixture->producer->cells;
+    const struct weir_metric *counter = fixture_metric(fixture, "b", "counter");
+    const struct weir_metric *histogram = fixture_metric(fixture, "b", "histogram");
+    const weir_series *view = atomic_load(&histogram->view);
+    while (!wr_cells_open(cells, counter->series) || !wr_cells_open_buckets(cells, histogram->series, view)) {
+        if (!wr_cells_want(cells))
+            _exit(1);
+        wr_drain_make_cells(&fixture->dispatcher.drain, fixture->producer);
+    }
+    if (!wr_cells_add(cells, counter->series, 3) || !wr_cells_add_to_buckets(cells, histogram->series, view, 3))
+        _exit(1);
+}
+
+/* Half of the values in segments of two feeds, half in the ring, and two in cells. */
 static void leave_journal(const char *place)
 {
     struct dispatch_fixture *fixture = fixture_open();
@@ -48,6 +64,7 @@ static void leave_journal(const char *place)
             fixture_write(fixture, metric, 0, i);
         fixture_publish(fixture);
     }
+    leave_cells(fixture);
     _exit(0);
 }
 
@@ -91,7 +108,8 @@ static struct wr_registry *recovered; /* what samples belong to */
 /* Whether a sample is valid for a handler. */
 static bool is_sound(const struct wr_segment *segment, const weir_sample *sample)
 {
-    if (sample->series >= atomic_load(&recovered->series) || sample->kind > WEIR_KIND_INT)
+    bool is_summary = sample->kind == WEIR_KIND_SUMMARY && sample->note;
+    if (sample->series >= atomic_load(&recovered->series) || (sample->kind > WEIR_KIND_INT && !is_summary))
         return false;
     const struct weir_metric *metric = wr_registry_series(recovered, sample->series);
     const char *text = sample->note ? wr_segment_texts(segment)[sample->note] : "";
@@ -151,8 +169,8 @@ struct kept {
     size_t used; /* bytes at the start that have a meaning */
 };
 
-static struct kept files[] = {{.name = "meta.0"}, {.name = "series.0"}, {.name = "ring.1"},
-                              {.name = "seg.2"},  {.name = "seg.3"},    {.name = "lock"}};
+static struct kept files[] = {{.name = "meta.0"}, {.name = "series.0"}, {.name = "ring.1"},  {.name = "seg.2"},
+                              {.name = "seg.3"},  {.name = "cells.4"},  {.name = "cells.5"}, {.name = "lock"}};
 
 static const char *path_of(const char *name)
 {
@@ -306,6 +324,8 @@ Test(journal_damage, an_undamaged_journal_is_recovered_completely_and_deleted, .
     struct next_process_range range;
     cr_assert(next_process_read(dir, "A", &range));
     cr_assert(range.first == 0 && range.end == VALUES && !range.torn);
+    struct next_process_sums sums;
+    cr_assert(next_process_sum(dir, "A", &sums) && sums.values == 2 && sums.sum == 6);
     cr_assert(exits_cleanly(recover, place));
     cr_assert_eq(access(dir, F_OK), -1);
 }

@@ -44,11 +44,20 @@ struct view {
     char *seen[16];
 };
 
-enum { BYTES_COMPARED = 16384 };
+enum {
+    BYTES_COMPARED = 16384,
+    KEPT_AT = sizeof(struct wr_cells_block) + WR_CELLS_FIRST_CHUNK * sizeof(struct wr_cell), /* of cells */
+};
 
-static size_t compared_size(const struct wr_journal_map *map)
+/* Updates the copy. */
+static bool part_has_changed(const struct wr_journal_map *map, char *seen, size_t at)
 {
-    return map->size < BYTES_COMPARED ? map->size : BYTES_COMPARED;
+    size_t size = map->size > at ? map->size - at : 0;
+    size = size < BYTES_COMPARED ? size : BYTES_COMPARED;
+    if (memcmp(seen + at, map->memory + at, size) == 0)
+        return false;
+    memcpy(seen + at, map->memory + at, size);
+    return true;
 }
 
 static void add_kind(struct view *view, const char *kind)
@@ -59,7 +68,7 @@ static void add_kind(struct view *view, const char *kind)
         struct wr_journal_map *map = &view->maps[view->count];
         if (wr_mapped_file_open(map, progress->dir, kind, numbers[i], false) != 0)
             continue;
-        view->seen[view->count++] = calloc(1, compared_size(map));
+        view->seen[view->count++] = calloc(1, map->size);
     }
     free(numbers);
 }
@@ -78,6 +87,7 @@ static void open_view(struct view *view)
     close_view(view);
     add_kind(view, WR_JOURNAL_META_KIND);
     add_kind(view, WR_JOURNAL_RING_KIND);
+    add_kind(view, WR_JOURNAL_CELLS_KIND);
     add_kind(view, WR_SEGMENT_FILE_KIND);
 }
 
@@ -85,11 +95,8 @@ static bool has_changed(struct view *view)
 {
     bool changed = false;
     for (size_t i = 0; i < view->count; i++) {
-        size_t size = compared_size(&view->maps[i]);
-        if (memcmp(view->seen[i], view->maps[i].memory, size) == 0)
-            continue;
-        memcpy(view->seen[i], view->maps[i].memory, size);
-        changed = true;
+        changed |= part_has_changed(&view->maps[i], view->seen[i], 0);
+        changed |= part_has_changed(&view->maps[i], view->seen[i], KEPT_AT);
     }
     return changed;
 }
@@ -114,9 +121,31 @@ static void assert_survival(uint64_t step)
     }
 }
 
+/* Each value that is added to a cell is this, so that the sum shows that none is taken twice. */
+enum { VALUE = 3 };
+
+/* The same for values of cells. A call that was killed may have added to the sum alone. */
+static void assert_sums_survive(uint64_t step)
+{
+    for (int i = 0; i < 2; i++) {
+        struct next_process_sums sums;
+        cr_assert(next_process_sum(progress->dir, lanes[i], &sums), "step %" PRIu64, step);
+        uint64_t least = sums.values + progress->settled[i], most = sums.values + progress->settling[i];
+        cr_assert(most >= progress->added && least <= progress->adding,
+                  "step %" PRIu64 ": %s would be given %" PRIu64 ", settled %" PRIu64 " to %" PRIu64
+                  ", added %" PRIu64 " to %" PRIu64,
+                  step, lanes[i], sums.values, progress->settled[i], progress->settling[i], progress->added,
+                  progress->adding);
+        double in_progress = progress->added != progress->adding ? VALUE : 0;
+        cr_assert(sums.sum >= VALUE * (double)sums.values &&
+                      sums.sum <= VALUE * (double)sums.values + in_progress,
+                  "step %" PRIu64 ": the sum of %" PRIu64 " is %g", step, sums.values, sums.sum);
+    }
+}
+
 /* Runs `scenario` in a child process, which stops itself when it is ready, and checks the journal after each
  * instruction that changed it. Returns the number of these instructions. */
-static uint64_t trace(void (*scenario)(void))
+static uint64_t trace(void (*scenario)(void), void (*check)(uint64_t step))
 {
     enum { LOOK_FOR_FILES = 512 };
     struct view view = {0};
@@ -138,7 +167,7 @@ static uint64_t trace(void (*scenario)(void))
             open_view(&view);
         if (!has_changed(&view) && step % LOOK_FOR_FILES)
             continue;
-        assert_survival(step);
+        check(step);
         looks++;
     }
     close_view(&view);
@@ -221,7 +250,7 @@ Test(journal_steps, after_a_kill_at_any_step_undelivered_values_are_found_once_a
         cr_skip_test("the sanitizers' own instructions are too many");
     path_in_folder("");
     progress = map_progress();
-    uint64_t looks = trace(write_journal);
+    uint64_t looks = trace(write_journal, assert_survival);
     cr_assert_gt(looks, 200);
     cr_assert_eq(progress->added, 6 * 4);
 }
@@ -278,7 +307,145 @@ Test(journal_steps, after_a_kill_during_recovery_the_next_recovery_finds_the_sam
     progress = map_progress();
     run_to_end(leave_values);
     assert_survival(0);
-    cr_assert_gt(trace(recover), 50);
+    cr_assert_gt(trace(recover, assert_survival), 50);
     cr_assert_eq(progress->settled[0], progress->added);
     cr_assert_eq(progress->settled[1], progress->added);
+}
+
+/* ---- Cells ----------------------------------------------------------------------------------- */
+
+static struct dispatch_fixture *open_summing_fixture(void)
+{
+    struct dispatch_fixture *fixture = fixture_open();
+    fixture->dispatcher.producers = &fixture->producers;
+    fixture->has_journal = true;
+    fixture->settings.aggregate_ns = 3600 * WR_NS_PER_S;
+    fixture->settings.aggregate_series = 1000;
+    return fixture;
+}
+
+/* A counter, or a histogram. */
+static void add_to_cell(struct dispatch_fixture *fixture, const struct weir_metric *metric, bool to_buckets)
+{
+    struct wr_cells *cells = &fixture->producer->cells;
+    const weir_series *view = atomic_load(&metric->view);
+    while (to_buckets ? !wr_cells_open_buckets(cells, metric->series, view)
+                      : !wr_cells_open(cells, metric->series)) {
+        if (!wr_cells_want(cells))
+            _exit(2);
+        wr_drain_make_cells(&fixture->dispatcher.drain, fixture->producer);
+    }
+    progress->adding++;
+    if (to_buckets ? !wr_cells_add_to_buckets(cells, metric->series, view, VALUE)
+                   : !wr_cells_add(cells, metric->series, VALUE))
+        _exit(3);
+    progress->added++;
+}
+
+/* Settles up to `most` summaries. What these are of is settled with the last one of their interval. */
+static void settle_summaries(struct dispatch_fixture *fixture, int number, uint32_t most)
+{
+    struct wr_lane *lane = fixture_lane(fixture, lanes[number]);
+    if (wr_queue_is_empty(&lane->ledger.queue))
+        return;
+    struct wr_range range = wr_queue_take(&lane->ledger.queue, most, UINT64_MAX);
+    bool is_last = range.first + range.count == range.segment->count;
+    uint64_t values = is_last ? wr_segment_values(range.segment, 0, range.segment->count) : 0;
+    progress->settling[number] += values;
+    wr_range_settle(&range, range.count);
+    progress->settled[number] += values;
+    wr_segment_drop(range.segment);
+}
+
+static void take_cells(struct dispatch_fixture *fixture, uint32_t turn)
+{
+    wr_dispatcher_take_cells(&fixture->dispatcher);
+    if (turn % 2)
+        wr_dispatcher_end_intervals(&fixture->dispatcher, true);
+    settle_summaries(fixture, 0, 1 + turn % 2);
+    settle_summaries(fixture, 1, 2);
+}
+
+static struct dispatch_fixture *open_cells(void)
+{
+    struct dispatch_fixture *fixture = open_summing_fixture();
+    if (!fixture_start_journal(fixture, path_in_folder("journal"), 0))
+        _exit(1);
+    fixture_route(fixture, routes);
+    for (size_t i = 0; i < fixture->dispatcher.drain.router->feed_count; i++)
+        fixture->dispatcher.drain.router->feeds[i].segment_room = 3;
+    snprintf(progress->dir, sizeof progress->dir, "%s", fixture->dispatcher.drain.pool.journal->dir.path);
+    return fixture;
+}
+
+static void write_cells(void)
+{
+    struct dispatch_fixture *fixture = open_cells();
+    const struct weir_metric *counter = fixture_metric(fixture, "b", "counter");
+    const struct weir_metric *histogram = fixture_metric(fixture, "b", "histogram");
+    raise(SIGSTOP);
+    for (uint32_t i = 0; i < 5; i++) {
+        add_to_cell(fixture, counter, false);
+        add_to_cell(fixture, histogram, true);
+        add_to_cell(fixture, histogram, true);
+        take_cells(fixture, i);
+    }
+    add_to_cell(fixture, counter, false);
+}
+
+Test(journal_steps, after_a_kill_at_any_step_what_cells_had_is_found_once, .fini = remove_folder)
+{
+    if (is_tracing_unavailable())
+        cr_skip_test("the sanitizers' own instructions are too many");
+    path_in_folder("");
+    progress = map_progress();
+    cr_assert_gt(trace(write_cells, assert_sums_survive), 200);
+    cr_assert_eq(progress->added, 16);
+    cr_assert_eq(progress->settled[0], 12);
+}
+
+/* Leaves values in cells, and in segments. */
+static void leave_cells(void)
+{
+    struct dispatch_fixture *fixture = open_cells();
+    const struct weir_metric *counter = fixture_metric(fixture, "b", "counter");
+    const struct weir_metric *histogram = fixture_metric(fixture, "b", "histogram");
+    for (uint32_t i = 0; i < 2; i++) {
+        add_to_cell(fixture, counter, false);
+        add_to_cell(fixture, histogram, true);
+        wr_dispatcher_take_cells(&fixture->dispatcher);
+    }
+    add_to_cell(fixture, histogram, true);
+    add_to_cell(fixture, counter, false);
+    _exit(0);
+}
+
+static void recover_cells(void)
+{
+    static struct wr_recovery recovery;
+    struct dispatch_fixture *fixture = open_summing_fixture();
+    fixture_metric(fixture, "c", "shifts all ids by one");
+    fixture_route(fixture, routes);
+    fixture->dispatcher.running = true; /* prevents starting a thread */
+    raise(SIGSTOP);
+    wr_recovery_run(&recovery, path_in_folder("journal"), &fixture->dispatcher, 1);
+    wr_dispatcher_end_intervals(&fixture->dispatcher, true);
+    for (int i = 0; i < 2; i++) {
+        settle_summaries(fixture, 0, 1);
+        settle_summaries(fixture, 1, 2);
+    }
+}
+
+Test(journal_steps, after_a_kill_during_recovery_what_cells_had_is_found_again, .fini = remove_folder)
+{
+    if (is_tracing_unavailable())
+        cr_skip_test("the sanitizers' own instructions are too many");
+    path_in_folder("");
+    progress = map_progress();
+    run_to_end(leave_cells);
+    assert_sums_survive(0);
+    cr_assert_eq(progress->added, 6);
+    cr_assert_gt(trace(recover_cells, assert_sums_survive), 50);
+    cr_assert_eq(progress->settled[0], 6);
+    cr_assert_eq(progress->settled[1], 6);
 }
