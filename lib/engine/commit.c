@@ -165,7 +165,7 @@ static void make_room(struct discarded *discarded, struct wr_engine *engine, con
 
 static void free_discarded(struct discarded *discarded)
 {
-    for (size_t i = 0; i < discarded->count; i++)
+    for (size_t i = 0; discarded->instances && i < discarded->count; i++)
         wr_instance_free(discarded->instances[i]);
     free(discarded->instances);
     wr_router_free(discarded->router, wr_clock_monotonic_ns());

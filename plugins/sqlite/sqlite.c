@@ -111,8 +111,10 @@ static void sqlite_open(void *self, weir_outcome *outcome)
 static void sqlite_close(void *self)
 {
     struct sqlite *sqlite = self;
-    if (database_is_lost(&sqlite->database))
+    if (database_is_lost(&sqlite->database)) {
+        series_rows_fini(&sqlite->table.rows);
         sqlite->table = (struct samples_table){0};
+    }
     wr_samples_table_close(&sqlite->table);
     database_closed(&sqlite->database);
 }

@@ -46,7 +46,7 @@ static int read_tail(struct fold *fold, int64_t *stays)
     if (code || count == *stays)
         return code;
     sqlite3_stmt *statement;
-    fold->rows = malloc((size_t)count * sizeof *fold->rows);
+    fold->rows = calloc((size_t)count, sizeof *fold->rows);
     if (!fold->rows)
         return SQLITE_NOMEM;
     code = sqlite3_prepare_v2(fold->db, "SELECT id, series, time_ns, value FROM tail ORDER BY id", -1,

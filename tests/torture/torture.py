@@ -144,7 +144,7 @@ class Summed(File):
 
     def check(self, reports, log):
         counted = sum(record["value"] for record in records_of(self.lines()) if record["name"].endswith(".count"))
-        totals = sum(report["offered"] for report in reports) // 6
+        totals = sum(report["offered"] + report["refused"] for report in reports) // 6
         assert delivered(reports) - totals <= counted <= delivered(reports), (counted, reports)
 
 
