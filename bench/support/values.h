@@ -12,7 +12,7 @@ extern "C" {
 /* The upper bounds of histograms of them. */
 #define VALUES_BOUNDS                                                                                          \
     {                                                                                                          \
-        1, 2, 5, 10, 15, 20, 30, 40, 50, 60, 80, 95                                                            \
+        1, 2, 5, 10, 15, 20, 30, 40, 50, 60, 70, 80, 95                                                        \
     }
 
 enum { VALUES = 10000 }; /* programs cycle through them */

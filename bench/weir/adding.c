@@ -1,5 +1,5 @@
 /* adding: adds values with weir: way=name, handle, labeled_handle (of a label set), emit or labeled (labels of
- * the call); counter, gauge or histogram: by the handle of such an instrument. */
+ * the call); counter, gauge, histogram or labeled_counter: by the handle of such an instrument. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,11 +83,22 @@ static weir_metric *get_histogram(weir_stream *stream, const char *name)
     return weir_get_histogram(stream, name, bounds, sizeof bounds / sizeof bounds[0]);
 }
 
-static weir_metric *get_labeled(weir_stream *stream, const char *name)
+static weir_stream *get_label_set(void)
 {
     const weir_label labels[] = {{"route", "/orders"}, {"status", "200"}};
+    return weir_get_stream_labeled("my_app", labels, 2);
+}
+
+static weir_metric *get_labeled(weir_stream *stream, const char *name)
+{
     (void)stream;
-    return weir_get_metric(weir_get_stream_labeled("my_app", labels, 2), name);
+    return weir_get_metric(get_label_set(), name);
+}
+
+static weir_metric *get_labeled_counter(weir_stream *stream, const char *name)
+{
+    (void)stream;
+    return weir_get_counter(get_label_set(), name);
 }
 
 static const struct way {
@@ -95,10 +106,15 @@ static const struct way {
     void (*add)(struct state *state, const double *values, size_t count);
     weir_metric *(*get)(weir_stream *stream, const char *name);
 } ways[] = {
-    {"name", add_by_name, weir_get_metric},       {"handle", add_by_handle, weir_get_metric},
-    {"emit", emit_events, weir_get_metric},       {"labeled", add_labeled, weir_get_metric},
-    {"counter", add_by_handle, weir_get_counter}, {"gauge", add_by_handle, weir_get_gauge},
-    {"histogram", add_by_handle, get_histogram},  {"labeled_handle", add_by_handle, get_labeled},
+    {"name", add_by_name, weir_get_metric},
+    {"handle", add_by_handle, weir_get_metric},
+    {"emit", emit_events, weir_get_metric},
+    {"labeled", add_labeled, weir_get_metric},
+    {"counter", add_by_handle, weir_get_counter},
+    {"gauge", add_by_handle, weir_get_gauge},
+    {"histogram", add_by_handle, get_histogram},
+    {"labeled_handle", add_by_handle, get_labeled},
+    {"labeled_counter", add_by_handle, get_labeled_counter},
 };
 static const struct way *way;
 
@@ -108,8 +124,10 @@ static void choose_way(const struct task *task)
         if (strcmp(task->way, ways[i].name) == 0)
             way = &ways[i];
     if (!way)
-        measure_fail("way=%s: must be name, handle, labeled_handle, emit, labeled, counter, gauge or histogram",
-                     task->way);
+        measure_fail(
+            "way=%s: must be name, handle, labeled_handle, emit, labeled, counter, labeled_counter, gauge or "
+            "histogram",
+            task->way);
     add_values = way->add;
     if (way->add == add_by_name && task->names > 1)
         add_values = add_by_names_in_turn;
