@@ -175,20 +175,26 @@ static const char *find_near(const char *at, const char *end, const char *word)
     return memmem(at, room, word, strlen(word));
 }
 
+/* Where the label at `at` has its equals sign and the quote that ends its value. A character follows. */
+static bool find_label(const char *at, const char *end, const char **equals, const char **quote)
+{
+    *equals = find_near(at, end, "=\"");
+    *quote = *equals ? wr_parse_find_quote(*equals + 2, end) : NULL;
+    return *quote && *quote + 1 < end;
+}
+
 /* key="value",...} Returns the position after the brace; NULL: it is no such list. */
 static const char *skip_labels(const char *at, const char *end)
 {
-    for (;;) {
-        const char *equals = find_near(at, end, "=\"");
-        const char *quote = equals ? wr_parse_find_quote(equals + 2, end) : NULL;
-        if (!quote || quote + 1 == end)
-            return NULL;
+    const char *equals, *quote;
+    while (find_label(at, end, &equals, &quote)) {
         at = quote + 2;
         if (quote[1] == '}')
             return at;
         if (quote[1] != ',')
-            return NULL;
+            break;
     }
+    return NULL;
 }
 
 /* What follows the number. */
@@ -257,10 +263,9 @@ static bool refuse_escape(struct wr_parser *parser, const char *at)
 
 static bool keep_labels(struct wr_parser *parser, const char *at)
 {
-    const char *end = parser->line_end;
-    for (const char *quote = NULL; !quote || quote[1] == ','; at = quote + 2) {
-        const char *equals = find_near(at, end, "=\"");
-        quote = wr_parse_find_quote(equals + 2, end);
+    const char *end = parser->line_end, *equals, *quote;
+    for (bool more = true; more && find_label(at, end, &equals, &quote);
+         at = quote + 2, more = quote[1] == ',') {
         const char *key = unescape(parser, at, equals);
         const char *value = key ? unescape(parser, equals + 2, quote) : NULL;
         if (!value)
