@@ -54,17 +54,28 @@ void wr_drain_commit(struct wr_drain *drain, struct wr_ring *ring, uint64_t posi
     wr_journal_commit(journal);
 }
 
-/* Before an event is copied to feeds: if one of them has to offer its full segment, that is committed first.
- */
-static void make_room(struct wr_drain *drain, struct wr_ring *ring, const struct event *event,
-                      const struct wr_branch *branch)
+static void make_room_in(struct wr_drain *drain, struct wr_ring *ring, const struct event *event,
+                         const struct wr_branch *branch, int64_t now_ns)
 {
-    for (size_t i = 0; drain->pool.journal && i < branch->feed_count; i++) {
-        if (wr_feed_has_room(branch->feeds[i], event->samples, event->text_bytes))
+    for (size_t i = 0; i < branch->feed_count; i++) {
+        struct wr_feed *feed = branch->feeds[i];
+        if (!feed->segment || wr_segment_has_room(feed->segment, event->samples, event->text_bytes))
             continue;
         wr_drain_commit(drain, ring, event->at);
-        return;
+        wr_feed_seal(feed, now_ns);
     }
+}
+
+/* Before any of an event is copied to feeds: what full segments have is committed and offered. In the midst of
+ * it a commit would leave the event in the ring too. A branch that maps gets no more than the event has. */
+static void make_room(struct wr_drain *drain, struct wr_ring *ring, const struct event *event,
+                      const struct wr_route *route, int64_t now_ns)
+{
+    if (!drain->pool.journal)
+        return;
+    make_room_in(drain, ring, event, &route->plain, now_ns);
+    for (size_t i = 0; i < route->mapped_count; i++)
+        make_room_in(drain, ring, event, &route->mapped[i], now_ns);
 }
 
 bool wr_drain_renew(struct wr_drain *drain, struct wr_producer *producer)
@@ -211,7 +222,6 @@ static void take_plain_event(struct wr_drain *drain, struct wr_ring *ring, const
 {
     if (branch->summed_count)
         sum_event(ring, event, branch);
-    make_room(drain, ring, event, branch);
     for (size_t i = 0; i < branch->feed_count; i++) {
         struct wr_feed *feed = branch->feeds[i];
         weir_sample *to = wr_feed_reserve(feed, event->samples, event->text_bytes, now_ns);
@@ -317,7 +327,6 @@ WR_NEVER_INLINE static void take_mapped_event(struct wr_drain *drain, struct wr_
     };
     wr_mapper_event(branch->mapper, &mapped.slots, &drain->mapping);
     count_left_out(&drain->mapping, branch, event->flags & WR_RING_SYNC);
-    make_room(drain, ring, event, branch);
     add_mapped(drain, &mapped, branch, now_ns);
 }
 
@@ -407,7 +416,8 @@ static void sum_in_feeds(struct wr_drain *drain, uint32_t series, const struct w
         .series = series, .kind = WEIR_KIND_SUMMARY, .time_ns = time_ns, .value.i64 = (int64_t)taken->values};
     size_t length = wr_taken_write(&drain->taken, taken, time_ns);
     const struct event event = {.samples = 1, .text_bytes = (uint32_t)length + 1};
-    make_room(drain, NULL, &event, branch);
+    if (drain->pool.journal)
+        make_room_in(drain, NULL, &event, branch, now_ns);
     for (size_t i = 0; i < branch->feed_count; i++)
         if (branch->feeds[i]->sums)
             wr_feed_add_taken(branch->feeds[i], &summary, drain->taken.text, length, now_ns);
@@ -420,10 +430,10 @@ static uint64_t hand_out(struct wr_drain *drain, uint32_t series, const struct w
     const struct wr_route *route = wr_router_series_route(drain->router, drain->registry, series);
     if (!route->lane_count)
         count_unrouted(drain, series, taken->values);
-    else if (!route->only_sums)
-        spread(drain, series, taken, route);
-    if (route->plain.feed_count && drain->router->journaled)
+    if (route->plain.feed_count && drain->router->journaled) /* before the others: it may commit */
         sum_in_feeds(drain, series, taken, &route->plain);
+    if (route->lane_count && !route->only_sums)
+        spread(drain, series, taken, route);
     for (size_t i = 0; i < route->plain.summed_count; i++)
         wr_feed_sum_taken(route->plain.summed[i], series, taken);
     return taken->values;
@@ -489,6 +499,7 @@ static void take_event(struct wr_drain *drain, struct wr_producer *producer, con
     int64_t time_ns = has_feed(route) ? stamp(drain, ring, wr_ring_slot(ring, event->at)) : 0;
     if (!route->lane_count)
         count_unrouted(drain, wr_ring_slot(ring, event->at)->series, event->samples);
+    make_room(drain, ring, event, route, now_ns);
     take_plain_event(drain, ring, event, &route->plain, time_ns, now_ns);
     for (size_t i = 0; i < route->mapped_count; i++)
         take_mapped_event(drain, ring, event, &route->mapped[i], time_ns, now_ns);

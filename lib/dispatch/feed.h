@@ -61,15 +61,9 @@ struct wr_feed {
     uint32_t committed;               /* how many samples of the segment are committed */
 };
 
-/* Whether the segment has room for one more event. text_bytes: of its metadata, with NULs. */
-static inline bool wr_feed_has_room(const struct wr_feed *feed, uint32_t samples, size_t text_bytes)
-{
-    return feed->segment && wr_segment_has_room(feed->segment, samples, text_bytes);
-}
-
-/* Returns slots for one more event, which the caller fills, and then calls wr_feed_added. A full segment is
- * offered first; with a journal it must have been committed. Returns NULL if out of memory; the samples are
- * counted as lost. */
+/* Returns slots for one more event, which the caller fills, and then calls wr_feed_added. text_bytes: of its
+ * metadata, with NULs. A full segment is offered first; with a journal it must have been committed. Returns
+ * NULL if out of memory; the samples are counted as lost. */
 weir_sample *wr_feed_reserve(struct wr_feed *feed, uint32_t samples, size_t text_bytes, int64_t now_ns);
 
 /* Adds the summary of what was taken of a cell. text: see taken.h; length 0: there was no memory for it. With a

@@ -26,7 +26,12 @@ struct progress {
 
 static struct progress *progress;
 static const char *const lanes[] = {"A", "B"};
-static const char routes[] = "{\"a\": [\"A\"], \"b\": [\"A\", \"B\"]}"; /* two feeds */
+static const char plain_routes[] = "{\"a\": [\"A\"], \"b\": [\"A\", \"B\"]}"; /* two feeds */
+/* Two for each value of "b", the second of which "c" can fill. */
+static const char mapped_routes[] = "{\"b\": [\"A\", {\"to\": \"B\", \"only\": [\"*\"]}], \"c\": [\"B\"]}";
+static const char *routes = plain_routes;
+
+enum { SEGMENT_ROOM = 8 };
 
 static struct progress *map_progress(void)
 {
@@ -187,7 +192,7 @@ static struct dispatch_fixture *open_fixture(const char *place)
 {
     struct dispatch_fixture *fixture = fixture_open();
     fixture_route(fixture, routes);
-    if (!fixture_start_journal(fixture, place, 8))
+    if (!fixture_start_journal(fixture, place, SEGMENT_ROOM))
         _exit(1);
     return fixture;
 }
@@ -253,6 +258,56 @@ Test(journal_steps, after_a_kill_at_any_step_undelivered_values_are_found_once_a
     uint64_t looks = trace(write_journal, assert_survival);
     cr_assert_gt(looks, 200);
     cr_assert_eq(progress->added, 6 * 4);
+}
+
+/* That a lane's next samples are written to. */
+static const struct wr_segment *segment_of(struct dispatch_fixture *fixture, const char *name)
+{
+    const struct wr_router *router = fixture->dispatcher.drain.router;
+    for (size_t i = 0; i < router->lane_count; i++)
+        if (router->lanes[i].lane == fixture_lane(fixture, name))
+            return router->lanes[i].feed->segment;
+    return NULL;
+}
+
+/* Leaves room for 3 values in B's segment, and makes none for A. */
+static const struct wr_segment *fill_segment_of_b(struct dispatch_fixture *fixture)
+{
+    struct weir_metric *metric = fixture_metric(fixture, "c", "filler");
+    for (uint32_t i = 0; i < SEGMENT_ROOM - 3; i++)
+        fixture_write(fixture, metric, 0, 0);
+    fixture_publish(fixture);
+    fixture_round(fixture);
+    settle(fixture, 1, SEGMENT_ROOM);
+    progress->settling[1] = progress->settled[1] = 0;
+    return segment_of(fixture, "B");
+}
+
+static void write_to_mapped(void)
+{
+    struct dispatch_fixture *fixture = open_fixture(path_in_folder("journal"));
+    struct weir_metric *metric = fixture_metric(fixture, "b", "number");
+    snprintf(progress->dir, sizeof progress->dir, "%s", fixture->dispatcher.drain.pool.journal->dir.path);
+    const struct wr_segment *full = fill_segment_of_b(fixture);
+    raise(SIGSTOP);
+    for (uint32_t i = 0; i < 3; i++) {
+        add_one(fixture, metric);
+        add_event(fixture, metric);
+        fixture_round(fixture);
+    }
+    if (!full || segment_of(fixture, "B") == full)
+        _exit(1);
+}
+
+Test(journal_steps, an_event_that_one_of_its_routes_has_no_room_for_is_found_once, .fini = remove_folder)
+{
+    if (is_tracing_unavailable())
+        cr_skip_test("the sanitizers' own instructions are too many");
+    path_in_folder("");
+    progress = map_progress();
+    routes = mapped_routes;
+    cr_assert_gt(trace(write_to_mapped, assert_survival), 50);
+    cr_assert_eq(progress->added, 3 * 3);
 }
 
 /* ---- Recovery -------------------------------------------------------------------------------- */
