@@ -1,6 +1,6 @@
-/* Input of `weir emit`: every record that the parser yields becomes one event, with the group and labels of the
- * options where it has none, or is refused with a one-line message. The first byte selects: bit 2: a default
- * group, bit 4: a default label, the rest the parser. */
+/* Input of `weir emit`: every record that the parser yields becomes one event, or as many as its sample rate
+ * means, with the group and labels of the options where it has none, or is refused with a one-line message. The
+ * first byte selects: bit 2: a default group, bit 4: a default label, the rest the parser. */
 
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -31,7 +31,7 @@ static struct {
 /* The record that is being added. */
 static struct {
     const struct wr_parse_record *is;
-    bool is_used;
+    uint32_t repeats; /* how often it is still to be added */
 } current;
 
 /* ---- Records --------------------------------------------------------------------------------- */
@@ -49,9 +49,24 @@ weir_stream *__wrap_record_stream(const struct record_defaults *defaults, const 
 
 weir_stream *__wrap_record_stream(const struct record_defaults *defaults, const struct wr_parse_record *record)
 {
+    FUZZ_CHECK(!current.repeats);
     current.is = record;
-    current.is_used = false;
     return __real_record_stream(defaults, record);
+}
+
+uint32_t __real_wr_repeats_choose(const struct wr_parse_record *record, uint32_t most, uint64_t *random,
+                                  uint64_t *left_out);
+uint32_t __wrap_wr_repeats_choose(const struct wr_parse_record *record, uint32_t most, uint64_t *random,
+                                  uint64_t *left_out);
+
+uint32_t __wrap_wr_repeats_choose(const struct wr_parse_record *record, uint32_t most, uint64_t *random,
+                                  uint64_t *left_out)
+{
+    uint32_t repeats = __real_wr_repeats_choose(record, most, random, left_out);
+    FUZZ_CHECK(repeats && repeats <= most && (repeats == 1 || record->sample_rate < 1));
+    current.repeats = record->member ? 0 : repeats;
+    expected.values += current.repeats * record->count;
+    return repeats;
 }
 
 weir_stream *__wrap_weir_get_stream_labeled(const char *group, const weir_label *labels, size_t count);
@@ -104,14 +119,14 @@ int __wrap_wr_event_add(struct weir_stream *stream, const struct wr_event *event
 {
     const struct wr_parse_record *record = current.is;
     struct wr_error error;
-    FUZZ_CHECK(stream && !current.is_used && event->count == record->count && event->count);
+    FUZZ_CHECK(stream && current.repeats && event->count == record->count && event->count);
     FUZZ_CHECK(event->metadata == record->metadata && event->cumulative == record->cumulative);
     FUZZ_CHECK(record->has_time ? *event->time_ns == record->time_ns : !event->time_ns);
     for (size_t i = 0; i < event->count; i++) {
         FUZZ_CHECK(wr_name_check(event->values[i].name, "name", &error));
         check_value(&event->values[i], &record->values[i]);
     }
-    current.is_used = true;
+    current.repeats--;
     return 0;
 }
 
@@ -126,8 +141,8 @@ weir_metric *__wrap_weir_get_gauge(weir_stream *stream, const char *name)
 
 int __wrap_weir_metric_change(weir_metric *gauge, double difference)
 {
-    FUZZ_CHECK(!gauge && !current.is_used && difference == as_double(current.is->values));
-    current.is_used = true;
+    FUZZ_CHECK(!gauge && current.repeats && difference == as_double(current.is->values));
+    current.repeats--;
     return 0;
 }
 
@@ -175,10 +190,7 @@ bool delivery_has_ended(void)
 static bool count_record(void *context, const struct wr_parse_record *record)
 {
     (void)context;
-    if (record->member || (!record->group && !expected.defaults.group))
-        expected.refused++;
-    else
-        expected.values += record->count;
+    expected.refused += record->member || (!record->group && !expected.defaults.group);
     return true;
 }
 
@@ -231,8 +243,9 @@ static void read_input(const struct wr_parser_type *type, const uint8_t *data, s
     input_add_all(type, NULL, &expected.defaults, &counts);
     stderr = real_stderr;
     fclose(messages);
-    FUZZ_CHECK(!counts.failed && counts.lines == expected.lines && counts.values == expected.values &&
-               counts.invalid == expected.refused && counts.left_out == expected.left_out);
+    FUZZ_CHECK(!current.repeats && !counts.failed && counts.lines == expected.lines &&
+               counts.values == expected.values && counts.invalid == expected.refused &&
+               counts.left_out == expected.left_out);
     check_messages(text, length);
     free(text);
 }

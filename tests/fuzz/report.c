@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 
 #include "common/command.h"
 #include "common/figures.h"
@@ -60,6 +61,17 @@ static void compare(const struct report_document_node *a, const struct report_do
         FUZZ_CHECK(is_same(a->figures[i], b->figures[i]) || isinf(a->figures[i]));
 }
 
+/* json-c takes code points like U+2D800, whose low 16 bits are those of a surrogate, for one that is alone when
+ * they are written as two escapes, and reads them as U+FFFD. */
+static bool has_name_for_json_c(const struct report_document_node *node)
+{
+    const unsigned char *at = (const unsigned char *)node->name;
+    for (; *at; at++)
+        if (*at >= 0xf0 && (at[1] & 0x0f) == 0x0d && at[2] & 0x20)
+            return false;
+    return true;
+}
+
 static void check_again(const struct report_documents *first, const struct wr_buffer *merged)
 {
     struct report_documents second = {0};
@@ -88,7 +100,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         report_document_add(&documents, 0, NULL);
         report_table_put(&out, &documents, &screen);
         wr_buffer_clear(&out);
-        if (report_merge_put(&out, &documents))
+        bool can_be_read = true;
+        for (size_t i = 0; i < documents.count; i++)
+            can_be_read &= has_name_for_json_c(&documents.nodes[i]);
+        if (report_merge_put(&out, &documents) && can_be_read)
             check_again(&documents, &out);
     }
     wr_buffer_fini(&out);

@@ -84,6 +84,7 @@ static void emit_flaky(const weir_batch *batch, weir_outcome *outcome)
 static void sink_emit(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
     int number = *(const int *)self;
+    outcome->done = batch->count;
     if (number == FIRST_SINK)
         steady_sleep_ms(5);
     else
