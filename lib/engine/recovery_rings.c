@@ -159,7 +159,8 @@ static void measure(struct move *move, const struct wr_journal_reader_ring *ring
     segment->left_out.unrepresentable += move->mapping->unrepresentable;
 }
 
-/* Texts are numbered in the order in which they are in the file. */
+/* Texts are numbered in the order in which they are in the file, where each ends with a NUL. A damaged one that
+ * has a NUL in it must not move the others: it becomes one that is no UTF-8, so that its sample is invalid. */
 static void copy_text(const struct wr_journal_reader_ring *ring, uint64_t at, uint32_t length,
                       struct wr_segment_file *file)
 {
@@ -169,6 +170,8 @@ static void copy_text(const struct wr_journal_reader_ring *ring, uint64_t at, ui
         memcpy(to + done, &ring->block->slots[at & (ring->block->size - 1)], part);
         done += part;
     }
+    for (uint32_t i = 0; i < length; i++)
+        to[i] = (char)(to[i] ? to[i] : 0xff);
     to[length] = '\0';
     file->text_used += length + 1;
 }

@@ -125,11 +125,11 @@ bool wr_summary_read_into(struct wr_summary *summary, struct wr_summary_room *ro
                           const char *text, struct wr_error *error)
 {
     size_t length = from_text(text, room->bytes);
-    struct wr_bytes bytes = {room->bytes, room->bytes + length, NULL};
     *summary = (struct wr_summary){
         .buckets = room->buckets, .total_buckets = room->total_buckets, .sketch.slab = slab};
     if (length == SIZE_MAX)
         return wr_error_set(error, WEIR_ERR_ARGUMENT, "summary: it is not base64, or too long"), false;
+    struct wr_bytes bytes = {room->bytes, room->bytes + length, NULL};
     get_numbers(summary, &bytes);
     for (size_t i = 0; !bytes.wrong && i < summary->bucket_count; i++) {
         room->buckets[i] = wr_bytes_get_number(&bytes);

@@ -3,7 +3,9 @@
  * the rest:
  *
  *   0  damage to an intact journal, each: file and kind, a two-byte offset, and the bytes written there
- *   1  whole files, each: which one, a two-byte length, its contents; the others are intact */
+ *   1  whole files, each: which one, a two-byte length, its contents; the others are intact
+ *   2  as 0, for the files of cells
+ *   3  as 1, for the files of cells */
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -28,12 +30,13 @@
 #include "text/utf8.h"
 
 enum { MANY_SERIES = 100000, RING_SLOTS = 32, SEGMENT_ROOM = 8, TEXT_ROOM = 128, LANES = 2 };
-enum { ALL_OF_A = 16, ALL_OF_B = 9 }; /* the samples of an intact journal for each lane */
-enum { META, SERIES, MORE_SERIES, RING, OTHER_RING, SEGMENT, OTHER_SEGMENT, NO_SEGMENT, FILES };
+enum { ALL_OF_A = 26, ALL_OF_B = 15 }; /* the values of an intact journal for each lane */
+enum { META, SERIES, MORE_SERIES, RING, OTHER_RING, SEGMENT, OTHER_SEGMENT, NO_SEGMENT, CELLS, BUCKETS, FILES };
+enum { OF_CELLS = FILES - CELLS };
 
 /* The files that are damaged. Not all of them are in an intact journal. */
-static const char *const names[FILES] = {"meta.0", "series.0", "series.1", "ring.1",
-                                         "ring.9", "seg.2",    "seg.3",    "seg.4"};
+static const char *const names[FILES] = {"meta.0", "series.0", "series.1", "ring.1",  "ring.9",
+                                         "seg.2",  "seg.3",    "seg.4",    "cells.4", "cells.5"};
 static const char *const lane_names[LANES] = {"A", "B"};
 
 /* The intact files, and the files of this run. */
@@ -147,6 +150,44 @@ static void fill_segment(struct wr_journal *journal, struct wr_segment_file *fil
     wr_versioned_put(&file->head->committed, wr_journal_round(journal), SEGMENT_ROOM - 1);
 }
 
+/* Of two series, of one of which a part was taken. */
+static struct wr_cells_block *make_cells(struct wr_journal *journal, uint32_t first)
+{
+    enum { CELLS_COUNT = 2 };
+    size_t size = CELLS_COUNT * (sizeof(struct wr_cell) + sizeof(struct wr_cell_kept));
+    struct wr_cells_block *block = wr_journal_cells(journal, sizeof *block + size, 1);
+    FUZZ_CHECK(block);
+    block->first = first;
+    block->count = CELLS_COUNT;
+    for (uint32_t i = 0; i < CELLS_COUNT; i++) {
+        struct wr_cell *cell = wr_cells_block_cells(block) + i;
+        atomic_store(&cell->values, 5 - i);
+        atomic_store(&cell->sum, 2 * (5 - i));
+    }
+    wr_versioned_set(&wr_cells_block_kept(block)->values, 1);
+    wr_versioned_set(&wr_cells_block_kept(block)->sum, wr_cell_word(2));
+    return block;
+}
+
+static void make_buckets(struct wr_journal *journal, uint32_t series)
+{
+    enum { COUNT = 3 };
+    static const double bounds[COUNT - 1] = {1, 10};
+    size_t size = wr_cell_buckets_size(COUNT);
+    struct wr_cells_block *block = wr_journal_cells(journal, sizeof *block + size + WR_LINE, 1);
+    FUZZ_CHECK(block);
+    struct wr_cell_buckets *buckets = wr_cells_block_buckets(block);
+    buckets->size = (uint32_t)size;
+    buckets->series = series;
+    buckets->count = COUNT;
+    atomic_store(&buckets->sum, 31);
+    atomic_store(&buckets->min, 0.5);
+    atomic_store(&buckets->max, 20);
+    atomic_store(&buckets->values[0], 1);
+    atomic_store(&buckets->values[2], 1);
+    memcpy((double *)wr_cell_buckets_bounds(buckets), bounds, sizeof bounds);
+}
+
 static void fill_journal(struct wr_journal *journal)
 {
     uint32_t a = make_series("a", "latency", 0), b = make_series("b.inner", "size", 0);
@@ -160,6 +201,8 @@ static void fill_journal(struct wr_journal *journal)
     fill_ring(ring, a, b, total);
     fill_segment(journal, first, a);
     fill_segment(journal, second, b);
+    struct wr_cells_block *cells = make_cells(journal, a);
+    make_buckets(journal, b);
     wr_journal_commit(journal);
     /* would differ in each run */
     journal->head->pid = 1;
@@ -167,6 +210,7 @@ static void fill_journal(struct wr_journal *journal)
     journal->head->lines[0] = (struct wr_timeline){{1000, 1}, {2000, 1001}, UINT64_C(1) << 32};
     wr_segment_file_close(first);
     wr_segment_file_close(second);
+    cells->next = NULL;
 }
 
 /* Keeps the files, without the zeros after the used part of the series. */
@@ -299,6 +343,18 @@ static void expect_ring(const struct wr_journal_reader *reader, const struct wr_
                 expected->samples[lane] += event.samples;
 }
 
+static void expect_cells(const struct wr_journal_reader *reader, struct wr_cells_block *block,
+                         struct expectation *expected)
+{
+    struct wr_journal_cells_walk walk = {.block = block, .round = reader->round};
+    struct wr_journal_cells found;
+    while (wr_journal_cells_next(&walk, &found))
+        for (int lane = 0; lane < LANES; lane++)
+            if (goes_to(&reader->views, found.series, lane))
+                expected->samples[lane] += found.taken.values;
+}
+
+/* A summary there would need a text that no fuzzer finds, so it is one sample that is invalid. */
 static void expect_segment(const struct wr_journal_reader *reader, const struct wr_segment_file *file,
                            struct expectation *expected)
 {
@@ -319,9 +375,11 @@ static void expect(struct expectation *expected)
     *expected = (struct expectation){.reading = wr_journal_reader_open(&reader, dir, false)};
     if (expected->reading != WR_JOURNAL_READ)
         return;
-    expected->is_last = reader.ring_count && reader.round == UINT64_MAX - 1;
+    expected->is_last = (reader.ring_count || reader.cells_count) && reader.round == UINT64_MAX - 1;
     for (size_t i = 0; i < reader.ring_count; i++)
         expect_ring(&reader, &reader.rings[i], expected);
+    for (size_t i = 0; i < reader.cells_count; i++)
+        expect_cells(&reader, reader.cells[i].block, expected);
     for (size_t i = 0; i < reader.segment_count; i++)
         expect_segment(&reader, reader.segments[i], expected);
     wr_journal_reader_close(&reader);
@@ -333,7 +391,7 @@ static void check_sample(const struct wr_range *range, const weir_sample *sample
 {
     FUZZ_CHECK(sample->series < atomic_load(&registry.series));
     const weir_series *view = atomic_load(&wr_registry_series(&registry, sample->series)->view);
-    FUZZ_CHECK(sample->kind <= WEIR_KIND_INT);
+    FUZZ_CHECK(sample->kind <= WEIR_KIND_INT || (sample->kind == WEIR_KIND_SUMMARY && sample->note));
     FUZZ_CHECK(!(sample->flags & ~(WEIR_SAMPLE_MORE | WEIR_SAMPLE_CUMULATIVE)));
     FUZZ_CHECK(!(sample->flags & WEIR_SAMPLE_CUMULATIVE) == !view->cumulative);
     if (!sample->note)
@@ -408,13 +466,14 @@ static void set_contents(struct contents *to, const void *data, size_t length)
     to->exists = true;
 }
 
-static void damage(const uint8_t **at, const uint8_t *end)
+/* of_cells: which files they are; as in the next function. */
+static void damage(const uint8_t **at, const uint8_t *end, bool of_cells)
 {
     enum { BYTE, WORD, CUT, GONE };
     const uint8_t *patch = *at;
-    struct contents *file = &files[patch[0] % FILES];
+    struct contents *file = &files[of_cells ? CELLS + patch[0] % OF_CELLS : patch[0] % CELLS];
     size_t offset = (size_t)(patch[1] | patch[2] << 8), length = file->data.length;
-    int kind = patch[0] / FILES % 4;
+    int kind = patch[0] / CELLS % 4;
     *at = patch + (kind == BYTE ? 4 : kind == WORD ? 11 : 3);
     if (*at > end) {
         *at = end;
@@ -430,12 +489,12 @@ static void damage(const uint8_t **at, const uint8_t *end)
         memcpy(&file->data.data[offset % (length - 7) / 8 * 8], patch + 3, 8);
 }
 
-static void replace(const uint8_t **at, const uint8_t *end)
+static void replace(const uint8_t **at, const uint8_t *end, bool of_cells)
 {
     const uint8_t *head = *at;
     size_t length = (size_t)(head[1] | head[2] << 8), rest = (size_t)(end - head) - 3;
     length = length < rest ? length : rest;
-    set_contents(&files[head[0] % FILES], head + 3, length);
+    set_contents(&files[of_cells ? CELLS + head[0] % OF_CELLS : head[0] % CELLS], head + 3, length);
     *at = head + 3 + length;
 }
 
@@ -450,7 +509,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         files[i].exists = sound[i].exists;
     }
     while (end - at >= 3)
-        (data[0] % 2 ? replace : damage)(&at, end);
+        (data[0] % 2 ? replace : damage)(&at, end, data[0] & 2);
     try_journal(size > 1);
     return 0;
 }
