@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 import certificates
 from fifos import ScriptedApp
 from installed import environment_of, install, pkg_config
-from harness import ADDER, SANITIZED, SOURCE, WEIR, Skip, assert_ledgers, case, main, wait_for, without_waits
+from harness import ADDER, SANITIZED, SOURCE, WEIR, Skip, assert_ledgers, case, main, skip_with_coverage, wait_for, without_waits
 from peers import Mosquitto, PostgreSQL, Redis
 from sourced import Sourced
 from sourced import case as source_case
@@ -106,6 +106,7 @@ PRINTED = r"\[\d{10}\]\[my_app\]: latency=12\.5\n\[\d{10}\]\[my_app\]: requests=
 
 @case
 def one_handler_source_works_as_a_plugin_registered_and_linked_statically(folder):
+    skip_with_coverage()
     place, env = build(folder, "stdout_handler")
     config = {"groups": {"*": "stdout_handler"}}
     done = run(env, os.path.join(place, "program"), config=config)

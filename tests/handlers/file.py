@@ -11,8 +11,8 @@ import subprocess
 import time
 
 from fifos import ScriptedApp
-from harness import (ADDER, BUILD, WEIR, Skip, assert_ledgers, case, go_on, lines_of, main, run, start, start_in_steps, wait_for,
-                     whole_lines, without_waits)
+from harness import (ADDER, BUILD, WEIR, Skip, assert_ledgers, case, go_on, lines_of, main, run, skip_with_coverage, start,
+                     start_in_steps, wait_for, whole_lines, without_waits)
 
 SHIM = os.path.join(BUILD, "tests", "support", "preload", ".libs", "shim.so")
 
@@ -311,6 +311,7 @@ def a_program_ends_while_another_process_keeps_the_lock(folder):
 
 @case
 def a_file_size_limit_is_survived(folder):
+    skip_with_coverage()
     path = os.path.join(folder, "out")
     done = subprocess.run(["sh", "-c", f"ulimit -f 8; exec {ADDER} -n 5000 -f 3000 -H disk"], timeout=240, capture_output=True,
                           text=True, env=environment_of({**config_of(path), "settings": {"shutdown_timeout": "50ms"}}))

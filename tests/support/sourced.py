@@ -52,12 +52,12 @@ def write_config(folder, source, handler=None, **settings):
 class Sourced:
     """A running program."""
 
-    def __init__(self, folder, source, handler=None, **settings):
+    def __init__(self, folder, source, handler=None, env=(), **settings):
         self.folder = folder
         self.config = write_config(folder, source, handler, **settings)
         self.log_path = os.path.join(folder, "log")
         with open(self.log_path, "w", encoding="utf-8") as log:
-            self.program = subprocess.Popen([SOURCED, self.config], env=environment(WEIR_LOG="info"), stdin=subprocess.PIPE,
+            self.program = subprocess.Popen([SOURCED, self.config], env=environment(WEIR_LOG="info", **dict(env)), stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, stderr=log, text=True)
         _programs.append(self.program)
 

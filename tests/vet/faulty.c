@@ -438,18 +438,31 @@ static void use_shared_state(void)
     inside--;
 }
 
+/* Memory of this size that ends at a page which cannot be written. */
+static void *before_edge(size_t size)
+{
+    enum { PAGE = 65536 }; /* a multiple of a page of any machine */
+    static char *edge;
+    if (!edge) {
+        char *pages = mmap(NULL, (size_t)2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (pages == MAP_FAILED || mprotect(pages + PAGE, PAGE, PROT_NONE) != 0)
+            abort();
+        edge = pages + PAGE;
+    }
+    return edge - size;
+}
+
 /* Arrays that are too small for what the core may pass. */
 static void overflow(const struct faulty *faulty, const weir_batch *batch)
 {
     enum { SERIES = 1024 };
     static uint64_t by_series[SERIES];
     for (uint32_t i = 0; i < batch->count; i++) {
-        char text[256];
-        const char *keys[8];
+        enum { TEXT = 256, KEYS = 8 };
         const weir_series *series = weir_batch_series(batch, &batch->samples[i]);
         const char *note = batch->samples[i].note ? batch->notes[batch->samples[i].note] : NULL;
-        volatile char *to = text;
-        const char *volatile *key = keys;
+        volatile char *to = before_edge(TEXT);
+        const char *volatile *key = before_edge(KEYS * sizeof(char *));
         if (faulty->fault == FAULT_small_array)
             ++*(volatile uint64_t *)&by_series[batch->samples[i].series];
         for (size_t j = 0; j < series->label_count; j++) {
