@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from installed import environment_of, install, pkg_config
-from harness import SOURCE, Skip, case, main
+from harness import SOURCE, Skip, case, main, skip_with_coverage
 
 CONSOLE = {"groups": {"*": "console"}}
 EXAMPLES = os.path.join(SOURCE, "examples")
@@ -61,6 +61,7 @@ int main(void)
 
 @case
 def a_cmake_project_links_its_tests_with_the_kit(folder):
+    skip_with_coverage()
     need("cmake")
     prefix = install(folder)
     os.makedirs(os.path.join(folder, "sources"))

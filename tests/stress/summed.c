@@ -109,6 +109,7 @@ static void close_handler(void *self)
 static const weir_handler_type type = {
     .size = sizeof type,
     .abi = WEIR_ABI,
+    .flags = WEIR_TYPE_SHARES_NOTHING, /* a child may be forked while it is in use */
     .name = "counting",
     .summary = "counts what arrives",
     .kinds = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT | WEIR_KINDS_SUMMARY,

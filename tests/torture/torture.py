@@ -17,7 +17,7 @@ import tempfile
 import threading
 
 import harness
-from harness import BUILD, PLUGINS, SOURCE, WEIR, Skip, case, environment, run
+from harness import BUILD, PLUGINS, SOURCE, WEIR, Skip, case, environment, run, skip_with_coverage
 from receivers import Receiver
 from scripted import Scripted, reply
 
@@ -441,6 +441,7 @@ def torture_all(handlers, kinds, step, step_for_good, workers, report=lambda key
 
 @case
 def after_any_failing_call_a_program_continues_and_the_ledger_is_correct():
+    skip_with_coverage()
     if "thread" in os.environ.get("WEIR_TEST_SANITIZED", ""):
         raise Skip("ThreadSanitizer does not work with a preloaded library")
     step, step_for_good = (61, 211) if SANITIZED else (29, 97)
