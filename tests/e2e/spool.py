@@ -229,12 +229,13 @@ def a_handler_that_never_returns_loses_nothing_while_its_spool_has_room(folder):
 def a_full_spool_drops_by_the_overflow_policy_while_a_handler_never_returns(folder):
     for overflow in ("drop_newest", "drop_oldest"):
         place = os.path.join(folder, overflow)
-        account, log = add_to_stuck(place, overflow=overflow, spool_limit="1MiB")
+        account, log = add_to_stuck(place, overflow=overflow, spool_limit="1MiB", batch=1)
         assert account["dropped"][FULL] > 100000 and account["spooled"] > 10000, (account, log)
         kept = replay(place)
         assert kept == sorted(set(kept)), (kept[:3], kept[-3:])
         if overflow == "drop_newest":
-            assert kept[0] == 0 and kept[-1] < 299999, (kept[:3], kept[-3:])
+            # the handler has one in hand, for which there need not be room at the end
+            assert kept[0] <= 1 and kept[-1] < 299999, (kept[:3], kept[-3:])
         else:
             assert kept[-1] == 299999, kept[-3:]
 
