@@ -507,10 +507,11 @@ def socket_passes_over_a_unix_datagram_socket(folder):
 @case
 def socket_passes_without_its_destination(folder):
     """Every call returns when a stop is requested."""
-    for to in ("tcp://127.0.0.1:1", f"unix:{folder}/missing", f"unix-dgram:{folder}/missing"):
-        status, checks = vet(os.path.join(PLUGINS, "socket.so"), {"to": to}, "--deadline", "2s")
+    def check(to):
+        status, checks = vet(os.path.join(PLUGINS, "socket.so"), {"to": to}, "--deadline", "6s")
         wrong = {name: check for name, check in checks.items() if check[0] == "FAIL"}
         assert status == 0 and not wrong and checks["life"][0] == "skipped", (to, wrong, checks["life"])
+    for_each(("tcp://127.0.0.1:1", f"unix:{folder}/missing", f"unix-dgram:{folder}/missing"), check)
 
 
 # ---- Speed --------------------------------------------------------------------------------------------
