@@ -85,6 +85,8 @@ static void init_producer(struct wr_producers *producers, struct wr_producer *pr
     wr_ring_init(&producer->ring, block_of(producer), WR_PRODUCER_SLOTS);
     producer->home = producers;
     producer->shared = shared;
+    if (shared)
+        atomic_store_explicit(&producer->busy, WR_PRODUCER_SHARED, memory_order_relaxed);
     producer->fenced = producers->fenced;
     atomic_store_explicit(&producer->ticks, producers->ticks, memory_order_relaxed);
     atomic_store_explicit(&producer->renew, producers->journal, memory_order_relaxed);

@@ -38,8 +38,9 @@ enum wr_producer_state {
 };
 
 /* Whether a thread is in a call (wr_producer.busy). A waiting call publishes nothing before it is WRITING and
- * has read `state` again, or it has published already: see wr_producers_settle. */
-enum wr_producer_busy { WR_PRODUCER_IDLE = 0, WR_PRODUCER_WRITING, WR_PRODUCER_WAITING };
+ * has read `state` again, or it has published already: see wr_producers_settle. A producer that several threads
+ * use is never IDLE: the fast path would begin and end its call in the midst of that of another thread. */
+enum wr_producer_busy { WR_PRODUCER_IDLE = 0, WR_PRODUCER_WRITING, WR_PRODUCER_WAITING, WR_PRODUCER_SHARED };
 
 enum {
     WR_PRODUCER_SLOTS = 4096, /* of a ring: 128 KiB */

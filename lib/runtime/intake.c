@@ -141,9 +141,13 @@ bool wr_intake_enter(struct wr_intake_call *call, int *error)
 
 void wr_intake_leave(struct wr_intake_call *call)
 {
-    wr_fast_add_end(call->producer);
-    if (call->producer->shared)
-        leave_shared(call);
+    if (!call->producer->shared) {
+        wr_fast_add_end(call->producer);
+        return;
+    }
+    /* release: as in wr_fast_add_end */
+    atomic_store_explicit(&call->producer->busy, WR_PRODUCER_SHARED, memory_order_release);
+    leave_shared(call);
 }
 
 /* ---- The engine ------------------------------------------------------------------------------- */

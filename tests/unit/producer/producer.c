@@ -243,6 +243,7 @@ Test(producer, threads_beyond_the_limit_share_one_ring)
     cr_assert(shared->shared);
     cr_assert_eq(shared->state, WR_PRODUCER_CAREFUL);
     cr_assert_not(shared->cache.open);
+    cr_assert(wr_fast_add_is_busy(shared), "the fast path, which takes no lock, must not begin");
     cr_assert_eq(on_thread(attach, NULL), shared);
     cr_assert_eq(producers.orphan_count, 0, "the shared ring is not an orphan");
     cr_assert_eq(producers.count, WR_PRODUCERS_MOST);
@@ -355,7 +356,7 @@ Test(producer, settling_waits_for_the_call_in_the_shared_ring)
     producers.count = 0;
     wr_fast_add_begin(shared);
     cr_assert_eq(wr_producers_settle(&producers, 0), 1);
-    wr_fast_add_end(shared);
+    atomic_store(&shared->busy, WR_PRODUCER_SHARED);
     cr_assert_eq(wr_producers_settle(&producers, 0), 0);
 }
 
