@@ -414,9 +414,14 @@ WEIR_API int weir_stop_sources(int64_t timeout_ms);
  * weir_flush. WEIR_ERR_TIMEOUT: some still do. */
 WEIR_API int weir_wait_sources(int64_t timeout_ms);
 
-/* Fills the first size bytes of *stats for the source with an index, which counts from 0 in the order of the
- * configuration, until that changes. WEIR_ERR_ARGUMENT: there are not that many. */
-WEIR_API int weir_get_source_stats(size_t index, weir_source_stats *stats, size_t size);
+/* Fills the first size bytes of *stats for one source of the configuration. WEIR_ERR_ARGUMENT: there is no
+ * source of that name. */
+WEIR_API int weir_get_source_stats(const char *source, weir_source_stats *stats, size_t size);
+
+/* Returns the name of the source with an index, or NULL if there are not that many, or out of memory. Valid
+ * until the process ends. Indices count from 0 in the order of the configuration, until that changes: unlike a
+ * handler, a source that was removed has no index. */
+WEIR_API const char *weir_get_source_name(size_t index);
 
 /* ---- Collectors ------------------------------------------------------------------------------ */
 

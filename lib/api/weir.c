@@ -581,18 +581,27 @@ int weir_wait_sources(int64_t timeout_ms)
                           wr_sources_wait(call.runtime, wr_clock_deadline_ns(timeout_ms), &call.error));
 }
 
-int weir_get_source_stats(size_t index, weir_source_stats *stats, size_t size)
+int weir_get_source_stats(const char *source, weir_source_stats *stats, size_t size)
 {
     WR_CANCEL_DISABLED;
     struct call call;
     weir_source_stats whole;
-    bool is_valid = stats && size >= sizeof stats->size;
-    if (begin(&call, is_valid ? NULL : "weir_get_source_stats: stats is NULL, or size is too small"))
-        return end(&call, true);
-    if (!wr_sources_read_stats(call.runtime, index, &whole))
-        return fail_argument(call.runtime, "weir_get_source_stats: there are not that many sources");
-    copy_stats(stats, size, &whole, sizeof whole);
-    return 0;
+    bool is_valid = source && stats && size >= sizeof stats->size, fails;
+    fails =
+        begin(&call, is_valid ? NULL : "weir_get_source_stats: source or stats is NULL, or size is too small");
+    if (!fails && !wr_sources_read_stats(call.runtime, source, &whole))
+        fails = wr_error_set(&call.error, WEIR_ERR_ARGUMENT, "weir_get_source_stats: there is no source \"%s\"",
+                             source);
+    if (!fails)
+        copy_stats(stats, size, &whole, sizeof whole);
+    return end(&call, fails);
+}
+
+const char *weir_get_source_name(size_t index)
+{
+    WR_CANCEL_DISABLED;
+    struct wr_runtime *runtime = wr_runtime_get();
+    return runtime ? wr_sources_name(runtime, index) : NULL;
 }
 
 /* ---- Collectors ------------------------------------------------------------------------------ */

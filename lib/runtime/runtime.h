@@ -44,8 +44,6 @@ struct wr_source_hooks {
     bool (*stop)(struct wr_source_hooks *hooks, int64_t deadline_ns);
     /* [fork, child] Closes descriptors. */
     void (*abandon)(struct wr_source_hooks *hooks);
-    /* Returns false if there are not that many. */
-    bool (*read)(struct wr_source_hooks *hooks, size_t index, weir_source_stats *stats);
     /* As wr_selfmetrics_sources.read. */
     bool (*read_counts)(struct wr_source_hooks *hooks, size_t index, struct wr_selfmetrics_source *source);
     /* As wr_snapshot_read_source. */

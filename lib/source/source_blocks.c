@@ -37,7 +37,7 @@ static bool missing(const weir_host *host, const char *origin, uint64_t first, u
                     uint64_t *lowest_end)
 {
     struct wr_front_origin parsed;
-    if (wr_front_parse(origin, &parsed))
+    if (wr_front_read(origin, &parsed))
         return wr_fronts_missing(fronts_of(wr_source_from_host(host)), parsed, wr_clock_monotonic_ns(), first,
                                  end, lowest, lowest_end);
     *lowest = first; /* add refuses it */
@@ -158,7 +158,7 @@ static int add(const weir_host *host, const weir_block *given, uint64_t *refused
     struct wr_front_origin origin;
     weir_block block = {0};
     memcpy(&block, given, given->size < sizeof block ? given->size : sizeof block);
-    const char *fault = wr_front_parse(block.origin, &origin)
+    const char *fault = wr_front_read(block.origin, &origin)
                             ? find_fault(&block)
                             : "a block whose origin is not 32 lowercase hexadecimal digits";
     if (!fault)
@@ -170,7 +170,7 @@ static int add(const weir_host *host, const weir_block *given, uint64_t *refused
 static void forget(const weir_host *host, const char *origin)
 {
     struct wr_front_origin parsed;
-    if (wr_front_parse(origin, &parsed))
+    if (wr_front_read(origin, &parsed))
         wr_fronts_forget(fronts_of(wr_source_from_host(host)), parsed);
 }
 

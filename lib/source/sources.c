@@ -13,6 +13,12 @@
 #include "text/error.h"
 
 /* Lock order: changing, then the round lock (of wr_source_start and wr_source_join), or lock. */
+/* A name that the program was told: it stays valid after its source. */
+struct told_name {
+    struct told_name *next;
+    char text[];
+};
+
 struct sources {
     struct wr_source_hooks hooks; /* first: it leads here */
     struct wr_runtime *runtime;
@@ -20,6 +26,7 @@ struct sources {
     struct wr_lock lock;      /* for the list */
     struct wr_condition ends; /* signalled when a source's thread ends; with lock */
     struct wr_source *first;  /* those of the configuration in force; with lock */
+    struct told_name *told;   /* with lock */
 
     /* All that were started and not freed, in whatever list they are: those that are ending, too, and those
      * that did not stop in time, which are never freed. Changed with `changing`. A child that is forked at any
@@ -405,17 +412,6 @@ static struct wr_source *source_at(const struct sources *sources, size_t index)
     return source;
 }
 
-static bool read_stats(struct wr_source_hooks *hooks, size_t index, weir_source_stats *stats)
-{
-    struct sources *sources = (struct sources *)hooks;
-    wr_lock_enter(&sources->lock);
-    struct wr_source *source = source_at(sources, index);
-    if (source)
-        wr_source_read_stats(source, stats);
-    wr_lock_leave(&sources->lock);
-    return source;
-}
-
 /* Called in the dispatcher's round, which a thread waits for that was interrupted while it held the lock, if
  * its signal handler adds a value and waits for its delivery: so this does not wait for the lock. */
 static bool read_counts(struct wr_source_hooks *hooks, size_t index, struct wr_selfmetrics_source *out)
@@ -457,7 +453,7 @@ static struct sources *make(struct wr_runtime *runtime)
     struct sources *sources = calloc(1, sizeof *sources);
     if (sources)
         *sources = (struct sources){.hooks = {plan, commit, discard, reload_all, stop_all, abandon_all,
-                                              read_stats, read_counts, read_status, read_senders},
+                                              read_counts, read_status, read_senders},
                                     .runtime = runtime,
                                     .is_stopped = true};
     return sources;
@@ -568,8 +564,44 @@ int wr_sources_wait(struct wr_runtime *runtime, int64_t deadline_ns, struct wr_e
     return ended ? 0 : wr_error_set(error, WEIR_ERR_TIMEOUT, "not all sources have ended");
 }
 
-bool wr_sources_read_stats(struct wr_runtime *runtime, size_t index, weir_source_stats *stats)
+bool wr_sources_read_stats(struct wr_runtime *runtime, const char *name, weir_source_stats *stats)
 {
     struct sources *sources = find(runtime);
-    return sources && read_stats(&sources->hooks, index, stats);
+    if (!sources)
+        return false;
+    wr_lock_enter(&sources->lock);
+    struct wr_source *source = sources->first;
+    while (source && strcmp(source->host_table.name, name) != 0)
+        source = source->next;
+    if (source)
+        wr_source_read_stats(source, stats);
+    wr_lock_leave(&sources->lock);
+    return source;
+}
+
+/* Caller holds the lock. Returns NULL if out of memory. */
+static const char *tell_name(struct sources *sources, const char *name)
+{
+    size_t bytes = strlen(name) + 1;
+    struct told_name *told = sources->told;
+    while (told && strcmp(told->text, name) != 0)
+        told = told->next;
+    if (!told && (told = malloc(sizeof *told + bytes))) {
+        memcpy(told->text, name, bytes);
+        told->next = sources->told;
+        sources->told = told;
+    }
+    return told ? told->text : NULL;
+}
+
+const char *wr_sources_name(struct wr_runtime *runtime, size_t index)
+{
+    struct sources *sources = find(runtime);
+    if (!sources)
+        return NULL;
+    wr_lock_enter(&sources->lock);
+    const struct wr_source *source = source_at(sources, index);
+    const char *name = source ? tell_name(sources, source->host_table.name) : NULL;
+    wr_lock_leave(&sources->lock);
+    return name;
 }

@@ -34,7 +34,10 @@ void wr_sources_free(struct wr_source *first);
 /* [source] The levels that the sources of the process merge. NULL: it has started none. */
 struct wr_levels *wr_sources_levels(struct wr_runtime *runtime);
 
-/* Returns false if there are not that many. */
-bool wr_sources_read_stats(struct wr_runtime *runtime, size_t index, weir_source_stats *stats);
+/* Returns false if there is no source of that name. */
+bool wr_sources_read_stats(struct wr_runtime *runtime, const char *name, weir_source_stats *stats);
+
+/* The name of the source with an index; it stays. NULL: there are not that many, or out of memory. */
+const char *wr_sources_name(struct wr_runtime *runtime, size_t index);
 
 #endif

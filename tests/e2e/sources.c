@@ -57,7 +57,10 @@ static void start(const char *options)
 static weir_source_stats stats_of(size_t index)
 {
     weir_source_stats stats;
-    cr_assert_eq(weir_get_source_stats(index, &stats, sizeof stats), 0, "%s", weir_last_error());
+    const char *name = weir_get_source_name(index);
+    cr_assert(name);
+    cr_assert_eq(weir_get_source_stats(name, &stats, sizeof stats), 0, "%s", weir_last_error());
+    cr_assert_str_eq(stats.name, name);
     return stats;
 }
 
@@ -943,7 +946,9 @@ Test(sources, without_a_call_the_section_has_no_effect)
     cr_assert_eq(configure(""), 0, "%s", weir_last_error());
     cr_assert_eq(weir_start(), 0);
     cr_assert_eq(script->created, 0);
-    cr_assert_eq(weir_get_source_stats(0, &stats, sizeof stats), WEIR_ERR_ARGUMENT);
+    cr_assert_null(weir_get_source_name(0));
+    cr_assert_eq(weir_get_source_stats("in", &stats, sizeof stats), WEIR_ERR_ARGUMENT);
+    cr_assert_str_eq(weir_last_error(), "weir_get_source_stats: there is no source \"in\"");
     cr_assert_eq(weir_stop_sources(0), 0);
     cr_assert_eq(weir_wait_sources(0), 0);
 }
@@ -1290,7 +1295,7 @@ Test(sources, a_forked_child_has_none)
     pid_t child = fork();
     if (child == 0) {
         weir_source_stats stats;
-        int result = weir_get_source_stats(0, &stats, sizeof stats);
+        int result = weir_get_source_name(0) ? 0 : weir_get_source_stats("in", &stats, sizeof stats);
         weir_add_value(weir_get_stream("g"), "m", 1);
         _exit(result == WEIR_ERR_ARGUMENT && script->abandoned == 1 && weir_flush(PATIENCE_MS) == 0 ? 0 : 1);
     }

@@ -55,7 +55,9 @@ static void *read_stats(void *unused)
     while (!atomic_load(&done)) {
         weir_source_stats source;
         weir_stats process;
-        for (size_t i = 0; weir_get_source_stats(i, &source, sizeof source) == 0; i++)
+        const char *name;
+        for (size_t i = 0;
+             (name = weir_get_source_name(i)) && weir_get_source_stats(name, &source, sizeof source) == 0; i++)
             PLAIN_CHECK(source.bad_lines == 0 && source.refused == 0 && source.added <= source.lines);
         PLAIN_CHECK(weir_get_stats(&process, sizeof process) == 0 && ledger_is_taken(&process));
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);

@@ -22,7 +22,9 @@
 static void print_sources(void)
 {
     weir_source_stats stats;
-    for (size_t i = 0; weir_get_source_stats(i, &stats, sizeof stats) == 0; i++)
+    const char *name;
+    for (size_t i = 0; (name = weir_get_source_name(i)) && !weir_get_source_stats(name, &stats, sizeof stats);
+         i++)
         printf("%s\"%s\":{\"state\":%d,\"lines\":%" PRIu64 ",\"bad_lines\":%" PRIu64 ",\"records\":%" PRIu64
                ",\"added\":%" PRIu64 ",\"refused\":%" PRIu64 "}",
                i ? "," : "", stats.name, stats.state, stats.lines, stats.bad_lines, stats.records, stats.added,

@@ -176,3 +176,9 @@ struct wr_plugins *command_plugins(void)
     plugins.folders = secure_getenv("WEIR_PLUGIN_PATH");
     return &plugins;
 }
+
+bool command_read_source(size_t index, weir_source_stats *stats)
+{
+    const char *name = weir_get_source_name(index);
+    return name && weir_get_source_stats(name, stats, sizeof *stats) == 0;
+}

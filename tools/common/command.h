@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <weir/weir.h>
+
 struct wr_buffer;
 struct wr_config;
 struct wr_error;
@@ -55,6 +57,9 @@ struct wr_config *command_read_config(const char *file, struct wr_problems *prob
 
 /* The handler types of WEIR_PLUGIN_PATH and of the plugin folder, as a program finds them. Never freed. */
 struct wr_plugins *command_plugins(void);
+
+/* Reads the counters of the source with an index. Returns false if there are not that many. */
+bool command_read_source(size_t index, weir_source_stats *stats);
 
 /* ---- Output ---------------------------------------------------------------------------------- */
 

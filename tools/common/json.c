@@ -129,9 +129,9 @@ void json_add_literal(struct json_object *parent, const char *key, const char *l
     double number;
     if (strcmp(literal, "true") == 0 || strcmp(literal, "false") == 0)
         json_add_bool(parent, key, *literal == 't');
-    else if (wr_number_parse_int(literal, &integer))
+    else if (wr_number_read_int(literal, &integer))
         add(parent, key, check_new(json_object_new_int64(integer)));
-    else if (wr_number_parse_double(literal, &number))
+    else if (wr_number_read_double(literal, &number))
         json_add_number(parent, key, number);
     else
         json_add_text(parent, key, literal);

@@ -12,7 +12,7 @@
 
 bool live_table_read_every(const char *text, int64_t *every_ns)
 {
-    return wr_units_parse_duration(text, every_ns) && *every_ns >= 100 * WR_NS_PER_MS &&
+    return wr_units_read_duration(text, every_ns) && *every_ns >= 100 * WR_NS_PER_MS &&
            *every_ns <= 86400 * WR_NS_PER_S;
 }
 

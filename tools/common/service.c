@@ -35,7 +35,7 @@ enum event { EVENT_NONE, EVENT_STOP, EVENT_RELOAD };
 bool service_set_every(struct service *service, const char *text)
 {
     service->is_verbose = true;
-    return wr_units_parse_duration(text, &service->every_ns) && service->every_ns >= 100 * WR_NS_PER_MS &&
+    return wr_units_read_duration(text, &service->every_ns) && service->every_ns >= 100 * WR_NS_PER_MS &&
            service->every_ns <= 86400 * WR_NS_PER_S;
 }
 
@@ -181,14 +181,13 @@ static void reload(struct service *service)
 /* A reload may have started sources since they were found to have ended. Returns whether to end. */
 static bool check_end(struct service *service)
 {
-    weir_source_stats stats;
     if (weir_wait_sources(0) != 0) {
         service->is_idle = false;
         atomic_store(&service->have_ended, false);
         start_or_run(wait_for_sources, service);
         return false;
     }
-    if (weir_get_source_stats(0, &stats, sizeof stats) == 0)
+    if (weir_get_source_name(0))
         return true;
     if (!service->is_idle)
         wr_log_write(engine()->log, WEIR_LOG_WARNING,

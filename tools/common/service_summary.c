@@ -28,7 +28,7 @@ static void put_source(struct wr_buffer *out, const weir_source_stats *stats)
 static void put_sources(struct wr_buffer *out)
 {
     weir_source_stats stats;
-    for (size_t i = 0; weir_get_source_stats(i, &stats, sizeof stats) == 0; i++)
+    for (size_t i = 0; command_read_source(i, &stats); i++)
         put_source(out, &stats);
 }
 
@@ -66,7 +66,7 @@ static bool check_sources(void)
 {
     weir_source_stats stats;
     bool good = true;
-    for (size_t i = 0; weir_get_source_stats(i, &stats, sizeof stats) == 0; i++) {
+    for (size_t i = 0; command_read_source(i, &stats); i++) {
         if (stats.state != WEIR_SOURCE_BROKEN)
             continue;
         command_fail("the source \"%s\" has failed", stats.name);

@@ -159,10 +159,10 @@ static void await_sources(void)
 {
     enum { TRIES = 10000 };
     weir_source_stats stats;
-    for (size_t i = 0; weir_get_source_stats(i, &stats, sizeof stats) == 0; i++)
+    for (size_t i = 0; command_read_source(i, &stats); i++)
         for (int tries = 0; stats.state == WEIR_SOURCE_STARTING && tries < TRIES; tries++) {
             poll(NULL, 0, 1);
-            weir_get_source_stats(i, &stats, sizeof stats);
+            command_read_source(i, &stats);
         }
 }
 
@@ -206,7 +206,7 @@ struct measuring_lost measuring_lost(void)
 {
     struct measuring_lost lost = {0};
     weir_source_stats stats;
-    for (size_t i = 0; weir_get_source_stats(i, &stats, sizeof stats) == 0; i++)
+    for (size_t i = 0; command_read_source(i, &stats); i++)
         if (strcmp(stats.name, JOB_SOURCE) == 0) {
             lost.bad_lines = stats.bad_lines;
             lost.refused = stats.refused;

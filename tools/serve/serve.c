@@ -144,7 +144,7 @@ static bool greet(void *ctx)
     const struct request *request = ctx;
     weir_source_stats stats;
     bool is_running = false;
-    for (size_t i = 0; weir_get_source_stats(i, &stats, sizeof stats) == 0; i++)
+    for (size_t i = 0; command_read_source(i, &stats); i++)
         is_running |= is_collector(&stats) && stats.state == WEIR_SOURCE_RUNNING;
     if (!is_running)
         return false;
@@ -171,7 +171,7 @@ static bool configure(struct request *request)
 static bool has_collector(const struct request *request)
 {
     weir_source_stats stats;
-    for (size_t i = 0; weir_get_source_stats(i, &stats, sizeof stats) == 0; i++)
+    for (size_t i = 0; command_read_source(i, &stats); i++)
         if (is_collector(&stats))
             return true;
     command_fail("%s: the configuration has no source of type collector; without one, use `weir relay`",

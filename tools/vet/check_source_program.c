@@ -82,7 +82,8 @@ static void configure(const struct vet_subject *subject, const char *change)
 static weir_source_stats read_stats(void)
 {
     weir_source_stats stats = {.size = sizeof stats};
-    if (weir_get_source_stats(0, &stats, sizeof stats))
+    const char *name = weir_get_source_name(0);
+    if (!name || weir_get_source_stats(name, &stats, sizeof stats))
         vet_fail("%s", weir_last_error());
     return stats;
 }
