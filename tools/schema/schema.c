@@ -17,9 +17,8 @@
 #include "handler/plugin.h"
 #include "registry/family.h"
 #include "registry/name.h"
-#include "schema_handlers.h"
 #include "schema_options.h"
-#include "schema_sources.h"
+#include "schema_types.h"
 #include "text/error.h"
 
 #define CONTROL "\\u0000-\\u001f\\u007f-\\u009f"

@@ -1,6 +1,8 @@
-#include "schema_handlers.h"
+#include "schema_types.h"
 
 #include <stdio.h>
+
+#include <json-c/json.h>
 
 #include "common/table.h"
 #include "config/common_options.h"
@@ -8,10 +10,18 @@
 #include "handler/instance.h"
 #include "handler/plugin.h"
 #include "schema_options.h"
+#include "source/source_options.h"
 
 enum { KEY_ROOM = 100 };
 
 #define ALL_SHAPES (WEIR_FORMAT_LINES | WEIR_FORMAT_DOCUMENTS | WEIR_FORMAT_RECORDS)
+
+/* What handlers and sources differ in. */
+struct kind {
+    const char *key, *description; /* of the definition; the other keys begin with it, too */
+    /* type: whose common options they are; NULL: any */
+    void (*add_common_options)(struct json_object *properties, const struct wr_type *type);
+};
 
 /* {"if": "type" is `type`, "then": the definition KIND_TYPE} */
 static void add_case(struct json_object *array, const char *type, const char *kind)
@@ -99,7 +109,7 @@ static void add_format_definition(struct json_object *definitions, const struct 
 
 /* ---- Types ----------------------------------------------------------------------------------- */
 
-static void add_type_definition(struct json_object *definitions, const struct schema_kind *kind,
+static void add_type_definition(struct json_object *definitions, const struct kind *kind,
                                 const struct wr_type *type)
 {
     char key[KEY_ROOM];
@@ -123,7 +133,7 @@ static void add_type_names(struct json_object *parent, const struct schema_types
 }
 
 /* The name of an installed type, which decides about the options; or a variable. */
-static void add_installed_types(struct json_object *parent, const struct schema_kind *kind,
+static void add_installed_types(struct json_object *parent, const struct kind *kind,
                                 const struct schema_types *types, const char *unknown)
 {
     struct json_object *object = json_add_object(parent, "else");
@@ -149,8 +159,8 @@ static void add_text_property(struct json_object *properties, const char *key, c
     json_add_text(property, "pattern", pattern);
 }
 
-void schema_add_kind(struct json_object *definitions, const struct schema_kind *kind,
-                     const struct schema_types *types)
+/* The definition of a kind, and those of its types. */
+static void add_kind(struct json_object *definitions, const struct kind *kind, const struct schema_types *types)
 {
     char unknown[KEY_ROOM], description[KEY_ROOM]; /* with "plugin", or whose type is a variable */
     snprintf(unknown, sizeof unknown, "%s_of_unknown_type", kind->key);
@@ -172,7 +182,7 @@ void schema_add_kind(struct json_object *definitions, const struct schema_kind *
 
 /* ---- Handlers -------------------------------------------------------------------------------- */
 
-static void add_common_options(struct json_object *properties, const struct wr_type *type)
+static void add_handler_options(struct json_object *properties, const struct wr_type *type)
 {
     const struct wr_options_table table = type ? type->common_options : wr_common_options_table();
     uint32_t formats = type ? type->is.formats : ALL_SHAPES;
@@ -208,16 +218,44 @@ static void add_defaults_definition(struct json_object *definitions)
 {
     struct json_object *object =
         schema_add_object(definitions, "defaults", "defaults of the options that every handler has", true);
-    add_common_options(json_add_object(object, "properties"), NULL);
+    add_handler_options(json_add_object(object, "properties"), NULL);
 }
 
 void schema_add_handler_definitions(struct json_object *definitions, const struct schema_types *types)
 {
-    static const struct schema_kind kind = {"handler", "a destination: its type, and that type's options",
-                                            add_common_options};
+    static const struct kind kind = {"handler", "a destination: its type, and that type's options",
+                                     add_handler_options};
     const struct wr_format *format;
     add_defaults_definition(definitions);
-    schema_add_kind(definitions, &kind, types);
+    add_kind(definitions, &kind, types);
     for (size_t i = 0; (format = wr_format_at(i)); i++)
         add_format_definition(definitions, format);
+}
+
+/* ---- Sources --------------------------------------------------------------------------------- */
+
+/* Patterns may also be in the configuration itself. */
+static void add_patterns(struct json_object *properties)
+{
+    struct json_object *text = json_object_get(json_object_object_get(properties, "patterns"));
+    struct json_object *choices = json_add_array(json_add_object(properties, "patterns"), "anyOf");
+    json_object_array_add(choices, text);
+    json_add_text(json_add_object(choices, NULL), "type", "object");
+    json_add_text(json_add_object(choices, NULL), "type", "array");
+}
+
+static void add_source_options(struct json_object *properties, const struct wr_type *type)
+{
+    bool parses = !type || type->is.flags & WEIR_SOURCE_TYPE_PARSES;
+    const struct wr_options_table table = wr_source_options_table(parses);
+    schema_add_options(properties, &table, type ? type->is.defaults : NULL);
+    if (parses)
+        add_patterns(properties);
+}
+
+void schema_add_source_definitions(struct json_object *definitions, const struct schema_types *types)
+{
+    static const struct kind kind = {"source", "what values are read from: its type, and that type's options",
+                                     add_source_options};
+    add_kind(definitions, &kind, types);
 }

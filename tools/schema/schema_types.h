@@ -1,6 +1,6 @@
-/* schema_handlers: types with their options as JSON Schema; handler types and formats. */
-#ifndef WEIR_TOOLS_SCHEMA_HANDLERS_H
-#define WEIR_TOOLS_SCHEMA_HANDLERS_H
+/* schema_types: handler types, source types and formats, with their options, as JSON Schema. */
+#ifndef WEIR_TOOLS_SCHEMA_TYPES_H
+#define WEIR_TOOLS_SCHEMA_TYPES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,19 +16,11 @@ struct schema_types {
     size_t count;
 };
 
-/* What handlers and sources differ in. */
-struct schema_kind {
-    const char *key, *description; /* of the definition; the other keys begin with it, too */
-    /* type: whose common options they are; NULL: any */
-    void (*add_common_options)(struct json_object *properties, const struct wr_type *type);
-};
-
-/* Adds the definition of a kind, and those of its types. */
-void schema_add_kind(struct json_object *definitions, const struct schema_kind *kind,
-                     const struct schema_types *types);
-
 /* Adds the definitions "handler" and "defaults", and those to which they refer. */
 void schema_add_handler_definitions(struct json_object *definitions, const struct schema_types *types);
+
+/* Adds the definition "source", and those to which it refers. */
+void schema_add_source_definitions(struct json_object *definitions, const struct schema_types *types);
 
 /* Adds what a route may name to an object, "inherit" and types without required options: their names as "enum",
  * their summaries as "enumDescriptions". */
