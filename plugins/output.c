@@ -15,6 +15,16 @@ int64_t wr_output_now_ms(void)
     return wr_system_clock_ns(CLOCK_MONOTONIC) / 1000000;
 }
 
+int64_t wr_output_to_ms(int64_t ns)
+{
+    return (ns + 999999) / 1000000;
+}
+
+int64_t wr_output_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 bool wr_output_set_mode(const weir_host *host, const char *text, mode_t *mode)
 {
     char *end;
@@ -30,6 +40,12 @@ bool wr_output_may_wait(const weir_host *host)
 {
     const weir_blocking_call *waiting = host->service(host, WEIR_SERVICE_BLOCKING_CALL);
     return !host->stopping(host) || (waiting && waiting->remaining_ms(host) > 0);
+}
+
+int64_t wr_output_wait_end_ms(int64_t limit_ms, bool partial, int64_t emit_ms)
+{
+    enum { PARTIAL_WAIT_MS = 100 };
+    return partial ? emit_ms + PARTIAL_WAIT_MS : limit_ms;
 }
 
 /* Waits until a descriptor that is in non-blocking mode is writable. Returns 0, or EAGAIN if the handler is

@@ -14,15 +14,9 @@
 int64_t wr_output_now_ms(void);
 
 /* Rounded up. */
-static inline int64_t wr_output_to_ms(int64_t ns)
-{
-    return (ns + 999999) / 1000000;
-}
+int64_t wr_output_to_ms(int64_t ns);
 
-static inline int64_t wr_output_least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
+int64_t wr_output_least(int64_t a, int64_t b);
 
 /* Parses the option "mode": permissions in octal. Returns false after host->refuse if it is invalid. */
 bool wr_output_set_mode(const weir_host *host, const char *text, mode_t *mode);
@@ -33,11 +27,7 @@ bool wr_output_may_wait(const weir_host *host);
 /* When to stop waiting for a reader that takes nothing: at limit_ms or, if a part of the batch has been
  * written, soon after the emit was called: that part is reported then, because it is the progress that calls
  * wait for. */
-static inline int64_t wr_output_wait_end_ms(int64_t limit_ms, bool partial, int64_t emit_ms)
-{
-    enum { PARTIAL_WAIT_MS = 100 };
-    return partial ? emit_ms + PARTIAL_WAIT_MS : limit_ms;
-}
+int64_t wr_output_wait_end_ms(int64_t limit_ms, bool partial, int64_t emit_ms);
 
 /* Writes all of the data unless an error occurs. Returns 0 or errno; *written is the number of bytes
  * written. */

@@ -27,11 +27,6 @@ struct reader {
     struct wr_error *error;
 };
 
-static bool fail_memory(const struct reader *reader)
-{
-    return wr_error_no_memory(reader->error, NULL);
-}
-
 static bool read_document(struct reader *reader, struct wr_document *document, const struct chain *chain);
 
 /* Called before the file or folder is read: a change meanwhile is seen afterwards. */
@@ -113,13 +108,14 @@ static bool read_new_file(struct reader *reader, const struct wr_node *item, con
     if (!check_limits(reader, item, path, chain->above))
         return false;
     if (!watch(reader, path)) /* also if it cannot be read: that may be mended */
-        return fail_memory(reader);
+        return wr_error_no_memory(reader->error, NULL);
     struct wr_document *document = open_document(reader, item, path);
     if (!document)
         return false;
     bool done = count_text(reader, document, item);
     if (done)
-        done = wr_name_index_add(&reader->files, chain->real, reader->files.count) || fail_memory(reader);
+        done = wr_name_index_add(&reader->files, chain->real, reader->files.count) ||
+               wr_error_no_memory(reader->error, NULL);
     done = done && read_document(reader, document, chain);
     wr_document_drop(document);
     return done;
@@ -144,11 +140,12 @@ static bool read_file(struct reader *reader, const struct wr_node *item, const c
     char *real = realpath(path, NULL);
     if (!real) {
         const char *problem = wr_error_system_text(errno);
-        return watch(reader, path) ? refuse(reader, item, path, problem) : fail_memory(reader);
+        return watch(reader, path) ? refuse(reader, item, path, problem)
+                                   : wr_error_no_memory(reader->error, NULL);
     }
     const char *kept = wr_config_keep_text(reader->config, real);
     free(real);
-    return kept ? read_real_file(reader, item, path, kept, above) : fail_memory(reader);
+    return kept ? read_real_file(reader, item, path, kept, above) : wr_error_no_memory(reader->error, NULL);
 }
 
 /* ---- Patterns -------------------------------------------------------------------------------- */
@@ -207,7 +204,7 @@ static bool read_match(struct reader *reader, const struct wr_node *item, const 
     struct wr_buffer path = {0};
     wr_buffer_put_format(&path, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name);
     const char *text = wr_buffer_text(&path);
-    bool done = text ? read_file(reader, item, text, chain) : fail_memory(reader);
+    bool done = text ? read_file(reader, item, text, chain) : wr_error_no_memory(reader->error, NULL);
     wr_buffer_fini(&path);
     return done;
 }
@@ -220,7 +217,7 @@ static bool read_folder(struct reader *reader, const struct wr_node *item, const
     if (reader->patterns++ == WR_INCLUDE_PATTERNS_MAX)
         return refuse(reader, item, pattern, "too many patterns; at most 1,000 are allowed");
     if (!watch(reader, folder))
-        return fail_memory(reader);
+        return wr_error_no_memory(reader->error, NULL);
     const char *fault = list_matches(&names, folder, pattern);
     bool done = !fault || refuse(reader, item, folder, fault);
     for (uint32_t i = 0; done && i < names.count; i++)
@@ -237,7 +234,8 @@ static bool read_pattern(struct reader *reader, const struct wr_node *item, cons
     if (!slash)
         return read_folder(reader, item, ".", path, chain);
     char *folder = strndup(path, slash == path ? 1 : (size_t)(slash - path));
-    bool done = folder ? read_folder(reader, item, folder, slash + 1, chain) : fail_memory(reader);
+    bool done =
+        folder ? read_folder(reader, item, folder, slash + 1, chain) : wr_error_no_memory(reader->error, NULL);
     free(folder);
     return done;
 }
@@ -280,7 +278,8 @@ static bool read_path(struct reader *reader, const struct wr_node *item, const c
     const char *slash = strrchr(path, '/');
     bool is_pattern = strpbrk(slash ? slash : path, "*?[");
     char *text = wr_buffer_take(&whole);
-    bool done = text ? (is_pattern ? read_pattern : read_file)(reader, item, text, chain) : fail_memory(reader);
+    bool done = text ? (is_pattern ? read_pattern : read_file)(reader, item, text, chain)
+                     : wr_error_no_memory(reader->error, NULL);
     free(text);
     return done;
 }
@@ -296,7 +295,7 @@ static bool read_item(struct reader *reader, const struct wr_node *item, const s
     if (!done)
         wr_node_error(item, reader->error, "%s", problem.text);
     const char *path = wr_buffer_text(&own);
-    done = done && (path ? read_path(reader, item, path, chain) : fail_memory(reader));
+    done = done && (path ? read_path(reader, item, path, chain) : wr_error_no_memory(reader->error, NULL));
     wr_buffer_fini(&own);
     return done;
 }
@@ -319,7 +318,7 @@ static bool read_document(struct reader *reader, struct wr_document *document, c
     if (node && !read_section(reader, node, chain))
         return false;
     document->number = (uint32_t)reader->config->document_count;
-    return wr_config_add_document(reader->config, document) || fail_memory(reader);
+    return wr_config_add_document(reader->config, document) || wr_error_no_memory(reader->error, NULL);
 }
 
 bool wr_include_read(struct wr_config *config, struct wr_error *error)

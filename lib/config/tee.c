@@ -73,11 +73,6 @@ struct adder {
     struct wr_error *error;
 };
 
-static bool fail_memory(const struct adder *adder)
-{
-    return wr_error_no_memory(adder->error, NULL);
-}
-
 /* The names of handlers of one group, and what is done with its values on their way to each. */
 struct names {
     struct wr_name_index known;
@@ -153,7 +148,7 @@ static bool add_route(const struct adder *adder, const char *group)
     free(names.items);
     free(names.transforms);
     wr_name_index_fini(&names.known);
-    return done || fail_memory(adder);
+    return done || wr_error_no_memory(adder->error, NULL);
 }
 
 static bool has_route(const struct wr_config *config, const char *group)
@@ -195,7 +190,7 @@ static bool add_handlers(const struct adder *adder)
 {
     for (size_t i = 0; i < adder->config->handler_count; i++)
         if (!wr_config_add_handler(adder->result, &adder->config->handlers[i]))
-            return fail_memory(adder);
+            return wr_error_no_memory(adder->error, NULL);
     for (size_t i = 0; i < adder->tee->handler_count; i++) {
         struct wr_config_handler handler = adder->tee->handlers[i];
         handler.home = adder->tee;
@@ -205,7 +200,7 @@ static bool add_handlers(const struct adder *adder)
                                    "a handler of the program's configuration is named \"%s\" too",
                                    handler.name);
         if (!handler.name || !wr_config_add_handler(adder->result, &handler))
-            return fail_memory(adder);
+            return wr_error_no_memory(adder->error, NULL);
     }
     return true;
 }
@@ -214,7 +209,7 @@ struct wr_config *wr_tee_add(struct wr_config *config, struct wr_config *tee, st
 {
     struct adder adder = {wr_config_make_edited(config), config, tee, error};
     if (!adder.result) {
-        fail_memory(&adder);
+        wr_error_no_memory(adder.error, NULL);
         return NULL;
     }
     wr_config_hold(config);
