@@ -173,7 +173,7 @@ static int take(const struct command *command, struct vet_subject *subject, int 
         return vet_subject_check_options(optarg, &error) ? 0 : command_refuse(command, "%s", error.text);
     case OPTION_TYPE: subject->type = optarg; return 0;
     case 'd':
-        return wr_units_parse_duration(optarg, time_ns)
+        return wr_units_read_duration(optarg, time_ns)
                    ? 0
                    : command_refuse(command, "--time: \"%s\" is not " WR_UNITS_DURATION_HINT, optarg);
     default: return command_show_usage(command);

@@ -81,7 +81,7 @@ static bool read_float(const char *given, double *value)
         *value = size > text ? -INFINITY : INFINITY;
         return true;
     }
-    return wr_number_parse_double(text, value);
+    return wr_number_read_double(text, value);
 }
 
 /* Formats the variable as a duration of the configuration: "500ms". */

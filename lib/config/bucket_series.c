@@ -25,7 +25,7 @@ static bool read_number(const char *text, const char *end, double *number)
         return false;
     memcpy(copy, text, (size_t)(end - text));
     copy[end - text] = '\0';
-    return wr_number_parse_double(copy, number) && isfinite(*number);
+    return wr_number_read_double(copy, number) && isfinite(*number);
 }
 
 /* Reads NAME(NUMBER, NUMBER, NUMBER). */

@@ -88,7 +88,7 @@ struct wr_document *wr_document_read_text(const char *name, const char *text, si
 {
     struct wr_json json = {0};
     struct wr_document *document = NULL;
-    if (wr_json_parse(&json, text, length))
+    if (wr_json_read(&json, text, length))
         document = make_document(name, text, length, &json);
     if (!document)
         set_json_error(&json, name, text, length, error);

@@ -81,18 +81,18 @@ static bool read_number(uint32_t type, const char *text, double *value)
     int64_t integer;
     switch (type) {
     case WEIR_OPTION_INT:
-        if (!wr_number_parse_int(text, &integer))
+        if (!wr_number_read_int(text, &integer))
             return false;
         break;
     case WEIR_OPTION_DURATION:
-        if (!wr_units_parse_duration(text, &integer))
+        if (!wr_units_read_duration(text, &integer))
             return false;
         break;
     case WEIR_OPTION_SIZE:
-        if (!wr_units_parse_size(text, &integer))
+        if (!wr_units_read_size(text, &integer))
             return false;
         break;
-    default: return wr_number_parse_double(text, value);
+    default: return wr_number_read_double(text, value);
     }
     *value = (double)integer;
     return true;
@@ -189,7 +189,7 @@ static bool refuse_number(struct wr_error *error, const weir_option *row, const 
 {
     double number;
     bool needs_unit = row->type == WEIR_OPTION_DURATION || row->type == WEIR_OPTION_SIZE;
-    if (needs_unit && wr_number_parse_double(text, &number))
+    if (needs_unit && wr_number_read_double(text, &number))
         return refuse(error, "has no unit; it must be %s", type_of(row)->hint);
     char nearest[WR_UNITS_NEAREST_ROOM];
     return wr_error_refuse(error, WEIR_ERR_CONFIG, "is not %s%s", type_of(row)->hint,
@@ -204,9 +204,9 @@ static bool set_number(const weir_option *row, const char *text, void *field, st
     if (!is_within(row, value))
         return refuse(error, "is out of range; allowed: %s", row->allowed);
     switch (row->type) {
-    case WEIR_OPTION_INT: wr_number_parse_int(text, field); break;
-    case WEIR_OPTION_DURATION: wr_units_parse_duration(text, field); break;
-    case WEIR_OPTION_SIZE: wr_units_parse_size(text, field); break;
+    case WEIR_OPTION_INT: wr_number_read_int(text, field); break;
+    case WEIR_OPTION_DURATION: wr_units_read_duration(text, field); break;
+    case WEIR_OPTION_SIZE: wr_units_read_size(text, field); break;
     default: *(double *)field = value;
     }
     return true;

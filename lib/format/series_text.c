@@ -53,7 +53,7 @@ static enum wr_series_type find_type(const weir_series *series, enum wr_series_p
 static double read_le(const char *text)
 {
     double value = INFINITY;
-    wr_number_parse_double(text, &value);
+    wr_number_read_double(text, &value);
     return value;
 }
 

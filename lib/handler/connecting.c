@@ -42,7 +42,7 @@ uint32_t wr_connecting_check(const weir_host *host, const char *option, const ch
     struct wr_destination_rules rules = rules_of(kinds);
     struct wr_destination destination;
     char problem[WR_ERROR_ROOM];
-    if (wr_destination_parse(&destination, &rules, to, problem, sizeof problem))
+    if (wr_destination_read(&destination, &rules, to, problem, sizeof problem))
         return wr_destination_describe(&destination);
     host->refuse(host, option, "%s", problem);
     return 0;
@@ -213,7 +213,7 @@ int wr_connecting_connect(struct wr_connecting *connecting, const weir_host *hos
     memcpy(&whole, what, what->size < sizeof whole ? what->size : sizeof whole);
     struct call call = {.host = host, .wait = wait, .socket = &connecting->last, .first = whole.first};
     struct wr_destination_rules rules = rules_of(whole.kinds);
-    if (!wr_destination_parse(&call.to, &rules, whole.to, problem, sizeof problem)) {
+    if (!wr_destination_read(&call.to, &rules, whole.to, problem, sizeof problem)) {
         snprintf(reason, room, "connect: %s", problem);
         return -1;
     }

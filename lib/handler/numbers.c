@@ -15,7 +15,7 @@ static size_t put(const weir_host *host, char *out, double value)
 static bool read(const weir_host *host, const char *text, double *value)
 {
     (void)host;
-    return wr_number_parse_double(text, value);
+    return wr_number_read_double(text, value);
 }
 
 const weir_numbers *wr_numbers_service(void)

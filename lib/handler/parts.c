@@ -36,7 +36,7 @@ bool wr_percentiles_read(struct wr_percentiles *percentiles, const weir_list *te
     for (size_t i = 0; i < texts->count; i++) {
         const char *text = texts->items[i];
         double value;
-        if (i == WR_PERCENTILES || !wr_number_parse_double(text, &value) || !(value > 0 && value < 100))
+        if (i == WR_PERCENTILES || !wr_number_read_double(text, &value) || !(value > 0 && value < 100))
             return refuse(error, text);
         char *suffix = percentiles->suffixes[i], number[32];
         number[wr_number_put_double(number, value)] = '\0';

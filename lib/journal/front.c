@@ -56,7 +56,7 @@ static int digit_of(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-bool wr_front_parse(const char *text, struct wr_front_origin *origin)
+bool wr_front_read(const char *text, struct wr_front_origin *origin)
 {
     enum { DIGITS = 32 };
     *origin = (struct wr_front_origin){0};

@@ -37,6 +37,6 @@ bool wr_front_missing(const struct wr_front *front, uint64_t first, uint64_t end
                       uint64_t *missing_end);
 
 /* Reads 32 lowercase hexadecimal digits. Returns false if it is something else. */
-bool wr_front_parse(const char *text, struct wr_front_origin *origin);
+bool wr_front_read(const char *text, struct wr_front_origin *origin);
 
 #endif

@@ -227,7 +227,7 @@ static bool read_labels(struct wr_parser *parser, const char *at, const char *en
     struct wr_json *json = &((struct state *)parser->state)->json;
     const char *text = keep(parser, at, end);
     wr_json_clear(json);
-    if (!wr_json_parse(json, text, strlen(text)))
+    if (!wr_json_read(json, text, strlen(text)))
         return wr_parse_refuse(parser, at, "labels: %s", json->problem ? json->problem : "out of memory");
     if (json->values->type != WR_NODE_OBJECT)
         return wr_parse_refuse(parser, at, "labels: must be a JSON object of texts");

@@ -276,7 +276,7 @@ static bool parse(struct wr_parser *parser)
     wr_json_clear(json);
     json->specials = true;
     json->repeats = parser->type == &wr_parser_bai; /* as json.loads of Python */
-    if (!wr_json_parse(json, parser->line, (size_t)(parser->line_end - parser->line))) {
+    if (!wr_json_read(json, parser->line, (size_t)(parser->line_end - parser->line))) {
         const char *place = json->problem ? parser->line + json->offset : NULL;
         return wr_parse_refuse(parser, place, "%s%s%s", json->problem ? json->problem : "out of memory",
                                *json->detail ? ": " : "", json->detail);

@@ -32,7 +32,7 @@ static bool check_format(const char *format)
     return found & 1 && has_month && found & 8;
 }
 
-bool wr_time_form_parse(const char *text, struct wr_time_form *form)
+bool wr_time_form_compile(const char *text, struct wr_time_form *form)
 {
     static const struct {
         const char *name;

@@ -17,7 +17,7 @@ struct wr_time_form {
 /* Reads a form: s, ms, us or ns, or a format, which is kept. Its directives are strptime's, in English: %Y
  * (four digits), %m %d %H %M %S (two digits each), %b (Jan), %f (1 to 9 decimals of a second), %z (+0100,
  * +01:00, +01 or Z). Without %z the time is local. Returns false if it is neither. */
-bool wr_time_form_parse(const char *text, struct wr_time_form *form);
+bool wr_time_form_compile(const char *text, struct wr_time_form *form);
 
 /* Returns false if the text is no such time. The byte at `end` must exist. */
 bool wr_time_form_read(const struct wr_time_form *form, const char *at, const char *end, int64_t *time_ns);

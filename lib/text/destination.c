@@ -103,8 +103,8 @@ static void list_forms(char *out, size_t room, unsigned kinds)
                 (size_t)snprintf(out + length, room - length, "%s%s", length ? ", " : "", schemes[i].form);
 }
 
-bool wr_destination_parse(struct wr_destination *to, const struct wr_destination_rules *rules, const char *text,
-                          char *problem, size_t room)
+bool wr_destination_read(struct wr_destination *to, const struct wr_destination_rules *rules, const char *text,
+                         char *problem, size_t room)
 {
     char forms[80];
     const char *what = set_all(to, rules, text);

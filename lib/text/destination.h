@@ -25,8 +25,8 @@ struct wr_destination_rules {
 
 /* `text` must be valid as long as the destination. Returns false with the problem written, for people, without
  * a user or a password. */
-bool wr_destination_parse(struct wr_destination *to, const struct wr_destination_rules *rules, const char *text,
-                          char *problem, size_t room);
+bool wr_destination_read(struct wr_destination *to, const struct wr_destination_rules *rules, const char *text,
+                         char *problem, size_t room);
 
 /* Whether it takes datagrams; otherwise it takes a stream of bytes. */
 static inline bool wr_destination_has_datagrams(const struct wr_destination *to)

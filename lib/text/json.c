@@ -456,7 +456,7 @@ static bool parse_all(struct parser *p)
     return is_at_end(p) ? true : fail(p, "text after the end of the JSON value");
 }
 
-bool wr_json_parse(struct wr_json *json, const char *text, size_t length)
+bool wr_json_read(struct wr_json *json, const char *text, size_t length)
 {
     struct parser parser = {.json = json,
                             .text = text,

@@ -57,7 +57,7 @@ struct wr_json {
 
 /* Parses a text; json: empty. false: failed, see problem. The caller calls wr_json_fini in both cases, or
  * wr_json_clear if another text follows. */
-bool wr_json_parse(struct wr_json *json, const char *text, size_t length);
+bool wr_json_read(struct wr_json *json, const char *text, size_t length);
 void wr_json_fini(struct wr_json *json);
 
 /* Forgets the text, and keeps memory for the next one. */

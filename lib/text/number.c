@@ -325,7 +325,7 @@ static bool is_decimal(const char *text)
     return *text == '\0';
 }
 
-bool wr_number_parse_double(const char *text, double *value)
+bool wr_number_read_double(const char *text, double *value)
 {
     if (!is_decimal(text))
         return false;
@@ -340,7 +340,7 @@ bool wr_number_parse_double(const char *text, double *value)
     return true;
 }
 
-bool wr_number_parse_int(const char *text, int64_t *value)
+bool wr_number_read_int(const char *text, int64_t *value)
 {
     size_t digits = strspn(text + (*text == '-'), "0123456789");
     if (!digits || text[digits + (*text == '-')] != '\0')

@@ -25,10 +25,10 @@ size_t wr_number_put_int(char *out, int64_t value);
 size_t wr_number_put_uint(char *out, uint64_t value);
 
 /* Parses a whole text as a double with a decimal point. Returns false if it is not one, or out of range. */
-bool wr_number_parse_double(const char *text, double *value);
+bool wr_number_read_double(const char *text, double *value);
 
 /* Parses a whole text as a decimal integer. Returns false if it is not one, or out of range. */
-bool wr_number_parse_int(const char *text, int64_t *value);
+bool wr_number_read_int(const char *text, int64_t *value);
 
 /* "000102...99" and a NUL. */
 extern const char wr_number_pairs[201];

@@ -68,7 +68,7 @@ static bool split(const char *text, double *number, const char **unit)
     memcpy(digits, text, length);
     digits[length] = '\0';
     *unit = text + length + strspn(text + length, " ");
-    return wr_number_parse_double(digits, number);
+    return wr_number_read_double(digits, number);
 }
 
 static bool multiply(double number, int64_t factor, int64_t *result)
@@ -82,14 +82,14 @@ static bool multiply(double number, int64_t factor, int64_t *result)
     return true;
 }
 
-bool wr_units_parse_duration(const char *text, int64_t *ns)
+bool wr_units_read_duration(const char *text, int64_t *ns)
 {
     double number;
     const char *unit;
     return split(text, &number, &unit) && multiply(number, find_factor(durations, unit), ns);
 }
 
-bool wr_units_parse_size(const char *text, int64_t *bytes)
+bool wr_units_read_size(const char *text, int64_t *bytes)
 {
     double number;
     const char *unit;

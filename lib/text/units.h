@@ -19,8 +19,8 @@ const char *wr_units_duration_name(size_t i);
 const char *wr_units_size_name(size_t i);
 
 /* Parses a whole text. Returns false if it is not valid, negative, or out of range. */
-bool wr_units_parse_duration(const char *text, int64_t *ns);
-bool wr_units_parse_size(const char *text, int64_t *bytes);
+bool wr_units_read_duration(const char *text, int64_t *ns);
+bool wr_units_read_size(const char *text, int64_t *bytes);
 
 /* Writes the number in the largest unit that divides it. Returns out. */
 const char *wr_units_put_duration(char out[WR_UNITS_ROOM], int64_t ns);

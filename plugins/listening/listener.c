@@ -60,7 +60,7 @@ static bool init(struct listener *listener, const weir_host *host, const char *t
     char problem[512];
     union listener_address address;
     *listener = (struct listener){.text = text, .own.fd = -1};
-    if (!wr_destination_parse(&listener->at, &rules, text, problem, sizeof problem)) {
+    if (!wr_destination_read(&listener->at, &rules, text, problem, sizeof problem)) {
         host->refuse(host, given->option, "%s", problem);
         return false;
     }

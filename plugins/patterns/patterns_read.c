@@ -135,7 +135,7 @@ static bool read_time(struct reader *reader, const struct wr_json_value *value)
 {
     const char *text = keep(reader, value);
     return text &&
-           (wr_time_form_parse(text, &reader->pattern->time) || refuse(reader, value, WR_TIME_FORM_HINT));
+           (wr_time_form_compile(text, &reader->pattern->time) || refuse(reader, value, WR_TIME_FORM_HINT));
 }
 
 static bool add_replacement(struct reader *reader, const struct wr_json_value *value)
@@ -323,7 +323,7 @@ static bool read_text(struct wr_patterns *patterns, const char *name, const char
                       struct wr_error *error)
 {
     struct reader reader = {.name = name, .text = text, .length = length, .patterns = patterns, .error = error};
-    bool is_good = wr_json_parse(&reader.json, text, length);
+    bool is_good = wr_json_read(&reader.json, text, length);
     if (is_good)
         is_good = read_items(&reader);
     else if (reader.json.problem)

@@ -142,7 +142,7 @@ static void widen(struct run_metrics *metrics, int64_t first_ns, int64_t last_ns
 static int take_value(struct run_metric *metric, uint32_t *room, sqlite3_stmt *row)
 {
     double value;
-    if (!wr_number_parse_double((const char *)sqlite3_column_text(row, 2), &value))
+    if (!wr_number_read_double((const char *)sqlite3_column_text(row, 2), &value))
         return SQLITE_OK;
     struct chunk_point *points =
         metric->count < VALUES_MOST

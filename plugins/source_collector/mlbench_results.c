@@ -118,7 +118,7 @@ static bool read_results(const struct mlbench_call *call, const struct selection
 static bool parse_number(const char *text, double *number)
 {
     char *end;
-    if (wr_number_parse_double(text, number))
+    if (wr_number_read_double(text, number))
         return true;
     *number = strtod(text, &end);
     return *text && !*end && !isfinite(*number);

@@ -168,7 +168,7 @@ bool query_integer(struct query *query, const char *name, int64_t least, int64_t
 {
     const char *text = query_get(query, name);
     char what[80];
-    if (!text || (wr_number_parse_int(text, number) && *number >= least && *number <= most))
+    if (!text || (wr_number_read_int(text, number) && *number >= least && *number <= most))
         return true;
     snprintf(what, sizeof what, "allowed; allowed: a number, %lld..%lld", (long long)least, (long long)most);
     return refuse(query, name, text, what);

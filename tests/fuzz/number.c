@@ -35,7 +35,7 @@ static void check_double(double value)
         return;
     }
     FUZZ_CHECK(is_same(strtod(text, NULL), value));
-    FUZZ_CHECK(wr_number_parse_double(text, &back) && is_same(back, value));
+    FUZZ_CHECK(wr_number_read_double(text, &back) && is_same(back, value));
     int digits = count_digits(text);
     FUZZ_CHECK(digits <= 17);
     if (digits > 1) {
@@ -53,14 +53,14 @@ static void check_int(int64_t value)
     text[wr_number_put_int(text, value)] = '\0';
     snprintf(expected, sizeof expected, "%lld", (long long)value);
     FUZZ_CHECK(strcmp(text, expected) == 0);
-    FUZZ_CHECK(wr_number_parse_int(text, &back) && back == value);
+    FUZZ_CHECK(wr_number_read_int(text, &back) && back == value);
 }
 
 static void check_text(const char *text)
 {
     double value;
     char *end;
-    if (wr_number_parse_double(text, &value))
+    if (wr_number_read_double(text, &value))
         FUZZ_CHECK(is_same(strtod(text, &end), value) && !*end);
 }
 

@@ -109,8 +109,8 @@ static void check(double value)
     repr[wr_number_put_repr(repr, value)] = '\0';
     expect(to_bits(strtod(repr, NULL)) == to_bits(value), "strtod returns another value", repr, value);
     double parsed;
-    expect(wr_number_parse_double(text, &parsed) && to_bits(parsed) == to_bits(value),
-           "wr_number_parse_double returns another value", text, value);
+    expect(wr_number_read_double(text, &parsed) && to_bits(parsed) == to_bits(value),
+           "wr_number_read_double returns another value", text, value);
 }
 
 int main(int argc, char **argv)

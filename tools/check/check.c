@@ -442,7 +442,7 @@ static int read_arguments(const struct command *command, struct request *request
         case 'n': request->name = optarg; break;
         case 'o': request->open = true; break;
         case 't':
-            if (!wr_units_parse_duration(optarg, &request->timeout_ns))
+            if (!wr_units_read_duration(optarg, &request->timeout_ns))
                 return command_refuse(command, "--timeout: \"%s\" is not " WR_UNITS_DURATION_HINT, optarg);
             break;
         case 'h': return command_print_help(command, stdout);

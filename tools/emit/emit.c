@@ -135,7 +135,7 @@ static int read_arguments(const struct command *command, struct request *request
         case 'g': request->group = optarg; break;
         case 'l': error = add_label(command, request, optarg); break;
         case 't':
-            if (!wr_units_parse_duration(optarg, &request->timeout_ns))
+            if (!wr_units_read_duration(optarg, &request->timeout_ns))
                 error = command_refuse(command, "--timeout: \"%s\" is not " WR_UNITS_DURATION_HINT, optarg);
             break;
         case 'v': request->verbose = true; break;

@@ -161,7 +161,7 @@ static int run(const struct command *command, int argc, char **argv)
         switch (option) {
         case 'c': request.file = optarg; break;
         case 't':
-            if (!wr_units_parse_duration(optarg, &timeout_ns))
+            if (!wr_units_read_duration(optarg, &timeout_ns))
                 return command_refuse(command, "--timeout: \"%s\" is not " WR_UNITS_DURATION_HINT, optarg);
             request.timeout_ms = timeout_ns / 1000000;
             break;

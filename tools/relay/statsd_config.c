@@ -37,7 +37,7 @@ static int check(const struct statsd_config *config, const struct command *comma
     };
     struct wr_destination at;
     char unused[512];
-    if (!wr_destination_parse(&at, &rules, listen, unused, sizeof unused) || !is_known(&at))
+    if (!wr_destination_read(&at, &rules, listen, unused, sizeof unused) || !is_known(&at))
         return command_refuse(command,
                               "--statsd: \"%s\" is not an address; allowed: PORT, ADDRESS:PORT with an IP "
                               "address or localhost, udp://ADDRESS:PORT, tcp://ADDRESS:PORT, unix-dgram:/PATH",

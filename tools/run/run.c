@@ -74,7 +74,7 @@ struct run {
 
 static int set_every(const struct command *command, struct request *request, const char *text)
 {
-    if (wr_units_parse_duration(text, &request->every_ns) && request->every_ns >= 10 * WR_NS_PER_MS &&
+    if (wr_units_read_duration(text, &request->every_ns) && request->every_ns >= 10 * WR_NS_PER_MS &&
         request->every_ns <= 86400 * WR_NS_PER_S)
         return COMMAND_CONTINUE;
     return command_refuse(command, "--every: \"%s\" is not a duration from 10ms to 1d", text);

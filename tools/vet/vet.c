@@ -144,7 +144,7 @@ static bool is_check(const struct request *request)
 static int take_seed(const struct command *command, struct vet_subject *subject, const char *text)
 {
     int64_t seed;
-    if (!wr_number_parse_int(text, &seed) || seed < 0)
+    if (!wr_number_read_int(text, &seed) || seed < 0)
         return command_refuse(command, "--fuzz: \"%s\" is not a seed; allowed: integers from 0", text);
     subject->fuzz = true;
     subject->seed = (uint64_t)seed;
@@ -155,7 +155,7 @@ static int take_deadline(const struct command *command, struct vet_subject *subj
 {
     enum { MIN_MS = 100 };
     int64_t ns;
-    if (!wr_units_parse_duration(text, &ns) || ns / 1000000 < MIN_MS)
+    if (!wr_units_read_duration(text, &ns) || ns / 1000000 < MIN_MS)
         return command_refuse(command, "--deadline: \"%s\" is not " WR_UNITS_DURATION_HINT " of at least 100ms",
                               text);
     subject->deadline_ms = ns / 1000000;

@@ -70,13 +70,13 @@ Test(fronts, nothing_is_taken_that_was_not_added)
 Test(fronts, origins_are_32_lowercase_digits)
 {
     struct wr_front_origin origin;
-    cr_assert(wr_front_parse("0123456789abcdef00000000000000ff", &origin));
+    cr_assert(wr_front_read("0123456789abcdef00000000000000ff", &origin));
     cr_assert(origin.words[0] == 0x0123456789abcdef && origin.words[1] == 0xff);
-    cr_assert_not(wr_front_parse("0123456789ABCDEF00000000000000ff", &origin));
-    cr_assert_not(wr_front_parse("0123456789abcdef00000000000000f", &origin));
-    cr_assert_not(wr_front_parse("0123456789abcdef00000000000000ff0", &origin));
-    cr_assert_not(wr_front_parse("", &origin));
-    cr_assert_not(wr_front_parse(NULL, &origin));
+    cr_assert_not(wr_front_read("0123456789ABCDEF00000000000000ff", &origin));
+    cr_assert_not(wr_front_read("0123456789abcdef00000000000000f", &origin));
+    cr_assert_not(wr_front_read("0123456789abcdef00000000000000ff0", &origin));
+    cr_assert_not(wr_front_read("", &origin));
+    cr_assert_not(wr_front_read(NULL, &origin));
 }
 
 static bool is_taken(struct wr_fronts *fronts, uint64_t id, int64_t now_ns)

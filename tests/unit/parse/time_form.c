@@ -9,7 +9,7 @@
 static bool read_time(const char *form, const char *text, int64_t *time_ns)
 {
     struct wr_time_form parsed;
-    cr_assert(wr_time_form_parse(form, &parsed), "%s", form);
+    cr_assert(wr_time_form_compile(form, &parsed), "%s", form);
     return wr_time_form_read(&parsed, text, text + strlen(text), time_ns);
 }
 
@@ -125,5 +125,5 @@ Test(time_form, forms_that_do_not_exist_or_have_no_date_are_refused)
         "%Y-%d", "%Y-%m-%d%", "%Y-%m-%d %q", "%Y-%m-%b-%d", "%Y-%m-%d %Y", "S"};
     struct wr_time_form form;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        cr_assert_not(wr_time_form_parse(wrong[i], &form), "%s", wrong[i]);
+        cr_assert_not(wr_time_form_compile(wrong[i], &form), "%s", wrong[i]);
 }

@@ -11,7 +11,7 @@ static struct wr_json json;
 
 static void expect_parsed(const char *text)
 {
-    cr_assert(wr_json_parse(&json, text, strlen(text)), "%s: %s", text, json.problem);
+    cr_assert(wr_json_read(&json, text, strlen(text)), "%s: %s", text, json.problem);
     wr_json_fini(&json);
 }
 
@@ -20,7 +20,7 @@ static void expect_refused_bytes(const char *text, size_t length, const char *ex
 {
     char message[500];
     unsigned line, column;
-    cr_assert(!wr_json_parse(&json, text, length), "%s was accepted", text);
+    cr_assert(!wr_json_read(&json, text, length), "%s was accepted", text);
     cr_assert_not_null(json.problem, "%s", text);
     wr_json_locate(text, length, json.offset, &line, &column);
     snprintf(message, sizeof message, "%u:%u: %s%s%s", line, column, json.problem, *json.detail ? ": " : "",
@@ -53,7 +53,7 @@ Test(json, numbers_follow_the_json_grammar)
     for (size_t i = 0; i < WR_COUNT_OF(good); i++)
         expect_parsed(good[i]);
     for (size_t i = 0; i < WR_COUNT_OF(wrong); i++) {
-        cr_assert(!wr_json_parse(&json, wrong[i], strlen(wrong[i])), "%s", wrong[i]);
+        cr_assert(!wr_json_read(&json, wrong[i], strlen(wrong[i])), "%s", wrong[i]);
         wr_json_fini(&json);
     }
     expect_refused("[1,\n 01]", "2:2: invalid number");
@@ -194,9 +194,9 @@ Test(json, the_length_is_limited_to_16_mebibytes)
     char *text = malloc(WR_JSON_BYTES_MAX + 1);
     memset(text, ' ', WR_JSON_BYTES_MAX + 1);
     text[0] = '1';
-    cr_assert(wr_json_parse(&json, text, WR_JSON_BYTES_MAX));
+    cr_assert(wr_json_read(&json, text, WR_JSON_BYTES_MAX));
     wr_json_fini(&json);
-    cr_assert(!wr_json_parse(&json, text, WR_JSON_BYTES_MAX + 1));
+    cr_assert(!wr_json_read(&json, text, WR_JSON_BYTES_MAX + 1));
     cr_assert_str_eq(json.problem, "too long; at most 16 MiB are allowed");
     wr_json_fini(&json);
     free(text);
@@ -226,9 +226,9 @@ Test(json, the_text_needs_no_terminating_nul)
 {
     char *exact = malloc(7);
     memcpy(exact, "{\"a\":1}", 7);
-    cr_assert(wr_json_parse(&json, exact, 7), "%s", json.problem);
+    cr_assert(wr_json_read(&json, exact, 7), "%s", json.problem);
     wr_json_fini(&json);
-    cr_assert(!wr_json_parse(&json, exact, 6));
+    cr_assert(!wr_json_read(&json, exact, 6));
     wr_json_fini(&json);
     free(exact);
 }
@@ -242,7 +242,7 @@ Test(json, values_are_listed_in_the_order_of_their_first_bytes)
         size_t parent;
     } expected[] = {{"{ \"a\"", "{ \"a\"", 0}, {"[10, \"x\"]", "\"a\" :", 0},  {"10", "10", 1},
                     {"\"x\"", "\"x\"", 1},     {"{\"c\": null}", "\"b\":", 0}, {"null", "\"c\":", 4}};
-    cr_assert(wr_json_parse(&json, text, sizeof text - 1));
+    cr_assert(wr_json_read(&json, text, sizeof text - 1));
     cr_assert_eq(json.count, WR_COUNT_OF(expected));
     for (size_t i = 0; i < json.count; i++) {
         const struct wr_json_value *value = &json.values[i];
@@ -275,7 +275,7 @@ Test(json, values_have_type_text_and_key)
         {WR_NODE_OBJECT, NULL, NULL, false},
         {WR_NODE_ARRAY, NULL, "k\t", false},
     };
-    cr_assert(wr_json_parse(&json, text, sizeof text - 1), "%s", json.problem);
+    cr_assert(wr_json_read(&json, text, sizeof text - 1), "%s", json.problem);
     cr_assert_eq(json.count, WR_COUNT_OF(expected));
     for (size_t i = 0; i < json.count; i++) {
         const struct wr_json_value *value = &json.values[i];
@@ -301,13 +301,13 @@ Test(json, the_number_of_values_is_limited_to_a_million)
         memcpy(text + 1 + 2 * i, "1,", 2);
     size_t length = 2 * (WR_JSON_VALUES_MAX - 1) + 1;
     text[length - 1] = ']';
-    cr_assert(wr_json_parse(&json, text, length), "%s", json.problem);
+    cr_assert(wr_json_read(&json, text, length), "%s", json.problem);
     cr_assert_eq(json.count, WR_JSON_VALUES_MAX);
     cr_assert_eq(text[json.values[WR_JSON_VALUES_MAX - 1].offset], '1');
     wr_json_fini(&json);
     text[length - 1] = ',';
     text[length + 1] = ']';
-    cr_assert(!wr_json_parse(&json, text, length + 2));
+    cr_assert(!wr_json_read(&json, text, length + 2));
     cr_assert_str_eq(json.problem, "too many values; at most 1,000,000 are allowed");
     cr_assert_eq(json.offset, length);
     wr_json_fini(&json);
@@ -317,10 +317,10 @@ Test(json, the_number_of_values_is_limited_to_a_million)
 Test(json, nan_and_infinities_are_numbers_only_on_request)
 {
     static const char text[] = "[NaN, Infinity, -Infinity, -1]";
-    cr_assert(!wr_json_parse(&json, text, strlen(text)));
+    cr_assert(!wr_json_read(&json, text, strlen(text)));
     wr_json_fini(&json);
     json.specials = true;
-    cr_assert(wr_json_parse(&json, text, strlen(text)), "%s", json.problem);
+    cr_assert(wr_json_read(&json, text, strlen(text)), "%s", json.problem);
     cr_assert_eq(json.values[1].type, WR_NODE_NUMBER);
     cr_assert_str_eq(json.values[1].text, "NaN");
     cr_assert_str_eq(json.values[3].text, "-Infinity");
@@ -333,7 +333,7 @@ Test(json, a_cleared_reader_reads_the_next_text_alike)
     static const char *const texts[] = {"{\"a\": 1, \"b\": \"x\"}", "{\"a\": 2}", "{\"a\": 2, \"a\"",
                                         "{\"a\": 3}"};
     for (size_t i = 0; i < WR_COUNT_OF(texts); i++) {
-        bool parsed = wr_json_parse(&json, texts[i], strlen(texts[i]));
+        bool parsed = wr_json_read(&json, texts[i], strlen(texts[i]));
         cr_assert_eq(parsed, i != 2, "%s: %s", texts[i], json.problem);
         if (parsed)
             cr_assert_str_eq(json.values[1].key, "a");

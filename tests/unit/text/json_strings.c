@@ -11,7 +11,7 @@ static struct wr_json json;
 
 static void expect_parsed(const char *text)
 {
-    cr_assert(wr_json_parse(&json, text, strlen(text)), "%s: %s", text, json.problem);
+    cr_assert(wr_json_read(&json, text, strlen(text)), "%s: %s", text, json.problem);
     wr_json_fini(&json);
 }
 
@@ -19,7 +19,7 @@ static void expect_refused(const char *text, const char *expected)
 {
     char message[500];
     unsigned line, column;
-    cr_assert(!wr_json_parse(&json, text, strlen(text)), "%s was accepted", text);
+    cr_assert(!wr_json_read(&json, text, strlen(text)), "%s was accepted", text);
     cr_assert_not_null(json.problem, "%s", text);
     wr_json_locate(text, strlen(text), json.offset, &line, &column);
     snprintf(message, sizeof message, "%u:%u: %s%s%s", line, column, json.problem, *json.detail ? ": " : "",
@@ -122,7 +122,7 @@ Test(json_strings, a_duplicate_key_is_found_among_thousands)
     strcpy(text + length, "\"key\":2}");
     expect_parsed(text);
     strcpy(text + length, "\"key4321\":2}");
-    cr_assert(!wr_json_parse(&json, text, strlen(text)));
+    cr_assert(!wr_json_read(&json, text, strlen(text)));
     cr_assert_str_eq(json.detail, "\"key4321\"");
     cr_assert_eq(json.offset, length);
     wr_json_fini(&json);
@@ -135,7 +135,7 @@ Test(json_strings, a_very_long_key_is_truncated_in_the_message)
     memset(key, 'k', LONG);
     key[LONG] = '\0';
     sprintf(text, "{\"%s\": 1, \"%s\": 2}", key, key);
-    cr_assert(!wr_json_parse(&json, text, strlen(text)));
+    cr_assert(!wr_json_read(&json, text, strlen(text)));
     cr_assert_str_eq(json.problem, "duplicate key");
     cr_assert_eq(strlen(json.detail), 1 + 80 + 4);
     wr_json_fini(&json);

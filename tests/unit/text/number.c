@@ -98,26 +98,26 @@ Test(number, every_number_of_digits_is_written)
 Test(number, a_double_is_read_in_decimal_notation_only)
 {
     double value;
-    cr_assert(wr_number_parse_double("0.5", &value) && value == 0.5);
-    cr_assert(wr_number_parse_double("-1e3", &value) && value == -1000);
-    cr_assert(!wr_number_parse_double("", &value));
-    cr_assert(!wr_number_parse_double("0x10", &value));
-    cr_assert(!wr_number_parse_double("inf", &value));
-    cr_assert(!wr_number_parse_double("nan", &value));
-    cr_assert(!wr_number_parse_double(" 1", &value));
-    cr_assert(!wr_number_parse_double("1,5", &value));
-    cr_assert(!wr_number_parse_double("1e", &value));
-    cr_assert(!wr_number_parse_double("1e999", &value));
+    cr_assert(wr_number_read_double("0.5", &value) && value == 0.5);
+    cr_assert(wr_number_read_double("-1e3", &value) && value == -1000);
+    cr_assert(!wr_number_read_double("", &value));
+    cr_assert(!wr_number_read_double("0x10", &value));
+    cr_assert(!wr_number_read_double("inf", &value));
+    cr_assert(!wr_number_read_double("nan", &value));
+    cr_assert(!wr_number_read_double(" 1", &value));
+    cr_assert(!wr_number_read_double("1,5", &value));
+    cr_assert(!wr_number_read_double("1e", &value));
+    cr_assert(!wr_number_read_double("1e999", &value));
 }
 
 Test(number, reading_an_integer_refuses_values_out_of_range)
 {
     int64_t value;
-    cr_assert(wr_number_parse_int("-9223372036854775808", &value) && value == INT64_MIN);
-    cr_assert(!wr_number_parse_int("9223372036854775808", &value));
-    cr_assert(!wr_number_parse_int("1.0", &value));
-    cr_assert(!wr_number_parse_int("-", &value));
-    cr_assert(!wr_number_parse_int("", &value));
+    cr_assert(wr_number_read_int("-9223372036854775808", &value) && value == INT64_MIN);
+    cr_assert(!wr_number_read_int("9223372036854775808", &value));
+    cr_assert(!wr_number_read_int("1.0", &value));
+    cr_assert(!wr_number_read_int("-", &value));
+    cr_assert(!wr_number_read_int("", &value));
 }
 
 Test(number, integers_that_a_double_holds_exactly_are_recognized)

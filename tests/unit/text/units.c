@@ -10,14 +10,14 @@
 static int64_t duration(const char *text)
 {
     int64_t ns = -1;
-    cr_assert(wr_units_parse_duration(text, &ns), "\"%s\" was refused", text);
+    cr_assert(wr_units_read_duration(text, &ns), "\"%s\" was refused", text);
     return ns;
 }
 
 static int64_t size(const char *text)
 {
     int64_t bytes = -1;
-    cr_assert(wr_units_parse_size(text, &bytes), "\"%s\" was refused", text);
+    cr_assert(wr_units_read_size(text, &bytes), "\"%s\" was refused", text);
     return bytes;
 }
 
@@ -79,8 +79,8 @@ Test(units, a_number_without_its_unit_is_refused)
     static const char *const texts[] = {"5", "0", "1.5", "100000", "5 "};
     int64_t value = 42;
     for (size_t i = 0; i < WR_COUNT_OF(texts); i++) {
-        cr_assert(!wr_units_parse_duration(texts[i], &value), "\"%s\"", texts[i]);
-        cr_assert(!wr_units_parse_size(texts[i], &value), "\"%s\"", texts[i]);
+        cr_assert(!wr_units_read_duration(texts[i], &value), "\"%s\"", texts[i]);
+        cr_assert(!wr_units_read_size(texts[i], &value), "\"%s\"", texts[i]);
     }
     cr_assert_eq(value, 42, "a refused value must not change the option");
 }
@@ -94,7 +94,7 @@ Test(units, text_that_is_not_a_duration_is_refused)
     };
     int64_t value;
     for (size_t i = 0; i < WR_COUNT_OF(texts); i++)
-        cr_assert(!wr_units_parse_duration(texts[i], &value), "\"%s\"", texts[i]);
+        cr_assert(!wr_units_read_duration(texts[i], &value), "\"%s\"", texts[i]);
 }
 
 Test(units, text_that_is_not_a_size_is_refused)
@@ -105,20 +105,20 @@ Test(units, text_that_is_not_a_size_is_refused)
     };
     int64_t value;
     for (size_t i = 0; i < WR_COUNT_OF(texts); i++)
-        cr_assert(!wr_units_parse_size(texts[i], &value), "\"%s\"", texts[i]);
+        cr_assert(!wr_units_read_size(texts[i], &value), "\"%s\"", texts[i]);
 }
 
 Test(units, values_out_of_range_are_refused)
 {
     int64_t value;
     cr_assert_eq(duration("104166d"), 104166 * INT64_C(86400) * 1000000000);
-    cr_assert(!wr_units_parse_duration("106752d", &value));
-    cr_assert(!wr_units_parse_duration("9223372037s", &value));
-    cr_assert(!wr_units_parse_duration("9999999999999999999999999999ns", &value));
-    cr_assert(!wr_units_parse_duration("99999999999999999999999999999999999999999999ns", &value));
+    cr_assert(!wr_units_read_duration("106752d", &value));
+    cr_assert(!wr_units_read_duration("9223372037s", &value));
+    cr_assert(!wr_units_read_duration("9999999999999999999999999999ns", &value));
+    cr_assert(!wr_units_read_duration("99999999999999999999999999999999999999999999ns", &value));
     cr_assert_eq(size("8000000TiB"), INT64_C(8000000) << 40);
-    cr_assert(!wr_units_parse_size("8388608TiB", &value));
-    cr_assert(!wr_units_parse_size("9223372036854775808B", &value));
+    cr_assert(!wr_units_read_size("8388608TiB", &value));
+    cr_assert(!wr_units_read_size("9223372036854775808B", &value));
 }
 
 Test(units, whole_numbers_stay_exact_as_far_as_doubles_are)
