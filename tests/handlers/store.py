@@ -171,7 +171,8 @@ def a_program_that_is_killed_loses_and_repeats_nothing(folder):
         program = subprocess.Popen([ADDER, "-n", "2000000", "-g", f"g{kill}", "-f", "-1", "-H", "db"], stdout=subprocess.DEVNULL,
                                    env=environment(WEIR_CONFIG=config))
         wait_for(lambda: os.path.exists(path) and query(path, "SELECT count(*) FROM sqlite_schema")[0][0] > 5  # pylint: disable=cell-var-from-loop
-                 and query(path, "SELECT ifnull(sum(next), 0) FROM origins")[0][0] > total + 20000, "values")
+                 and query(path, "SELECT ifnull(sum(next), 0) FROM origins")[0][0] > total + 20000
+                 and query(path, "SELECT count(*) FROM series WHERE group_name = ?", f"g{kill}")[0][0], "values")
         program.send_signal(signal.SIGKILL)
         program.wait()
         total = query(path, "SELECT sum(next) FROM origins")[0][0]
