@@ -73,6 +73,7 @@ void wr_metric_path_put(struct wr_buffer *out, const char *text, const struct wr
         wr_buffer_put_char(out, '_');
 }
 
+/* NULL: the series is not of a bucket. An empty node would make the path invalid. */
 static const char *find_bound(const weir_series *series)
 {
     static const char ending[] = ".bucket";
@@ -81,7 +82,7 @@ static const char *find_bound(const weir_series *series)
         return NULL;
     for (size_t i = 0; i < series->label_count; i++)
         if (strcmp(series->labels[i].key, "le") == 0)
-            return series->labels[i].value;
+            return *series->labels[i].value ? series->labels[i].value : NULL;
     return NULL;
 }
 

@@ -106,4 +106,5 @@ Test(metric_path, the_bound_of_a_bucket_is_a_node_if_there_are_no_labels)
     cr_assert_str_eq(series_path_of("n.bucket", "le", "0.25", true), "a.b.n.bucket");
     cr_assert_str_eq(series_path_of("n.buckets", "le", "0.25", false), "a.b.n.buckets");
     cr_assert_str_eq(series_path_of("n.bucket", "more", "0.25", false), "a.b.n.bucket");
+    cr_assert_str_eq(series_path_of("n.bucket", "le", "", false), "a.b.n.bucket", "no empty node");
 }
