@@ -354,6 +354,12 @@ static void check_prometheus(const struct wr_parse_record *record, int sample)
         CHECK(strcmp(record->labels->value, written->value) == 0);
 }
 
+/* Both are one name there, which may get a character in front and a suffix. */
+static bool has_short_name(void)
+{
+    return strlen(written->group) + strlen(written->name) + strlen("___value") <= WR_NAME_LONGEST;
+}
+
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 static const struct way ways[] = {
@@ -372,7 +378,7 @@ static const struct way ways[] = {
     {"graphite", "tags", "true", check_graphite_tags, is_graphite, has_path},
     {"statsd", NULL, NULL, check_statsd, is_statsd, has_path},
     {"statsd", "tags", "true", check_statsd, is_statsd, has_path},
-    {"prometheus", NULL, NULL, check_prometheus, is_prometheus, NULL},
+    {"prometheus", NULL, NULL, check_prometheus, is_prometheus, has_short_name},
     {0},
 };
 
