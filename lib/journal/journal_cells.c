@@ -15,7 +15,8 @@ bool wr_journal_cells_check(const struct wr_cells_block *block, size_t size)
 
 /* ---- Visiting -------------------------------------------------------------------------------- */
 
-/* The buckets at an offset of the file. Returns NULL at the end, and with *is_damaged set. */
+/* The buckets at an offset of the file. Returns NULL at the end, and at what is no bucket; *is_damaged: set
+ * then, else left as it is. */
 static struct wr_cell_buckets *buckets_at(const struct wr_cells_block *block, size_t at, bool *is_damaged)
 {
     if (block->size - at < sizeof(struct wr_cell_buckets))
@@ -23,9 +24,11 @@ static struct wr_cell_buckets *buckets_at(const struct wr_cells_block *block, si
     struct wr_cell_buckets *buckets = (struct wr_cell_buckets *)((char *)block + at);
     if (!buckets->size)
         return NULL;
-    *is_damaged = !buckets->count || buckets->count > WR_BUCKETS_MOST ||
-                  buckets->size != wr_cell_buckets_size(buckets->count) || buckets->size > block->size - at;
-    return *is_damaged ? NULL : buckets;
+    if (buckets->count && buckets->count <= WR_BUCKETS_MOST &&
+        buckets->size == wr_cell_buckets_size(buckets->count) && buckets->size <= block->size - at)
+        return buckets;
+    *is_damaged = true;
+    return NULL;
 }
 
 /* Where they are kept, in a mapping of any address. */
@@ -129,25 +132,18 @@ bool wr_journal_cells_have_values(const struct wr_cells_block *block, uint64_t r
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* Applies to all that is kept of a block. */
-static void for_each_kept(struct wr_cells_block *block,
-                          void (*apply)(struct wr_versioned *number, uint64_t round), uint64_t round)
+void wr_journal_cells_settle(struct wr_cells_block *block, uint64_t round)
 {
     enum { PER_CELL = sizeof(struct wr_cell_kept) / sizeof(struct wr_versioned) };
     struct wr_versioned *kept = &wr_cells_block_kept(block)->values;
     for (size_t i = 0; i < (size_t)block->count * PER_CELL; i++)
-        apply(&kept[i], round);
+        wr_versioned_settle(&kept[i], round);
     bool is_damaged = false;
     const struct wr_cell_buckets *buckets;
     for (size_t at = sizeof *block; !block->count && (buckets = buckets_at(block, at, &is_damaged));
          at += buckets->size)
         for (uint32_t i = 0; i < buckets->count + 2; i++)
-            apply(&kept_of(buckets)[i], round);
-}
-
-void wr_journal_cells_settle(struct wr_cells_block *block, uint64_t round)
-{
-    for_each_kept(block, wr_versioned_settle, round);
+            wr_versioned_settle(&kept_of(buckets)[i], round);
 }
 
 static void take_cell(const struct wr_cell *cell, struct wr_cell_kept *kept, uint64_t round)

@@ -1,6 +1,7 @@
 /* Reading and recovering journals whose files are damaged, for any contents. */
 
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -31,23 +32,38 @@ static void add_text(struct dispatch_fixture *fixture, struct weir_metric *metri
     fixture_publish(fixture);
 }
 
-/* A counter's and a histogram's. */
+static void make_cells(struct dispatch_fixture *fixture)
+{
+    if (!wr_cells_want(&fixture->producer->cells))
+        _exit(1);
+    wr_drain_make_cells(&fixture->dispatcher.drain, fixture->producer);
+}
+
+static void leave_buckets(struct dispatch_fixture *fixture, const char *name)
+{
+    struct wr_cells *cells = &fixture->producer->cells;
+    const struct weir_metric *histogram = fixture_metric(fixture, "b", name);
+    const weir_series *view = atomic_load(&histogram->view);
+    while (!wr_cells_open_buckets(cells, histogram->series, view))
+        make_cells(fixture);
+    if (!wr_cells_add_to_buckets(cells, histogram->series, view, 3))
+        _exit(1);
+}
+
+/* A counter's and two histograms'. */
 static void leave_cells(struct dispatch_fixture *fixture)
 {
     struct wr_cells *cells = &fixture->producer->cells;
     const struct weir_metric *counter = fixture_metric(fixture, "b", "counter");
-    const struct weir_metric *histogram = fixture_metric(fixture, "b", "histogram");
-    const weir_series *view = atomic_load(&histogram->view);
-    while (!wr_cells_open(cells, counter->series) || !wr_cells_open_buckets(cells, histogram->series, view)) {
-        if (!wr_cells_want(cells))
-            _exit(1);
-        wr_drain_make_cells(&fixture->dispatcher.drain, fixture->producer);
-    }
-    if (!wr_cells_add(cells, counter->series, 3) || !wr_cells_add_to_buckets(cells, histogram->series, view, 3))
+    while (!wr_cells_open(cells, counter->series))
+        make_cells(fixture);
+    if (!wr_cells_add(cells, counter->series, 3))
         _exit(1);
+    leave_buckets(fixture, "histogram");
+    leave_buckets(fixture, "another");
 }
 
-/* Half of the values in segments of two feeds, half in the ring, and two in cells. */
+/* Half of the values in segments of two feeds, half in the ring, and three in cells. */
 static void leave_journal(const char *place)
 {
     struct dispatch_fixture *fixture = fixture_open();
@@ -273,6 +289,23 @@ Test(journal_damage, undamaged_files_beside_a_damaged_one_are_delivered, .fini =
     cr_assert_eq(access(bad, F_OK), 0, "the damaged file is kept");
 }
 
+/* Of two histograms in one file the first one makes no sense. */
+Test(journal_damage, buckets_that_make_no_sense_are_damage_beside_good_ones, .fini = remove_folder)
+{
+    static const double sum = NAN;
+    make_journal();
+    struct next_process_range range;
+    struct next_process_sums sums;
+    cr_assert(next_process_read(dir, "A", &range) && !range.torn);
+    cr_assert(next_process_sum(dir, "A", &sums));
+    cr_assert_eq(wr_spool_disk_overwrite(path_of("cells.5"),
+                                         sizeof(struct wr_cells_block) + offsetof(struct wr_cell_buckets, sum),
+                                         &sum, sizeof sum),
+                 0);
+    cr_assert_not(next_process_sum(dir, "A", &sums), "the journal is damaged");
+    cr_assert_eq(sums.values, 2, "the counter's, and the other histogram's");
+}
+
 static void recover_without_a_text(const char *place)
 {
     const struct dispatch_fixture *fixture = recover_into_fixture(place);
@@ -325,7 +358,7 @@ Test(journal_damage, an_undamaged_journal_is_recovered_completely_and_deleted, .
     cr_assert(next_process_read(dir, "A", &range));
     cr_assert(range.first == 0 && range.end == VALUES && !range.torn);
     struct next_process_sums sums;
-    cr_assert(next_process_sum(dir, "A", &sums) && sums.values == 2 && sums.sum == 6);
+    cr_assert(next_process_sum(dir, "A", &sums) && sums.values == 3 && sums.sum == 9);
     cr_assert(exits_cleanly(recover, place));
     cr_assert_eq(access(dir, F_OK), -1);
 }
