@@ -60,33 +60,39 @@ static int define_missing(struct wr_journal *journal)
     return 0;
 }
 
-/* [registry lock] Called for each series that is made or gets another description. */
+/* [registry lock] Called for each series that is made or gets another description. A definition that could not
+ * be written is written again with those that are missing; what was defined behind it comes once more. */
 static void define(void *ctx, const struct weir_metric *metric)
 {
     struct wr_journal *journal = ctx;
     int problem = define_missing(journal);
     if (!problem && metric->series <= journal->series.known)
         problem = put_series(journal, metric);
-    if (problem)
-        atomic_store(&journal->series_problem, problem);
+    if (!problem)
+        return;
+    if (metric->series < journal->series.known)
+        journal->series.known = metric->series;
+    atomic_store(&journal->series_problem, problem);
 }
 
+/* From here on `define` is called, under the same lock: no change of a series is missed. */
 static int define_all(struct wr_journal *journal)
 {
     sigset_t signals;
     wr_registry_lock(journal->registry, &signals);
+    journal->registry->on_series = define;
+    journal->registry->on_series_ctx = journal;
     int problem = define_missing(journal);
     atomic_store(&journal->series_problem, problem);
     wr_registry_unlock(journal->registry, &signals);
     return problem;
 }
 
-static void set_on_series(struct wr_journal *journal, bool on)
+static void end_definitions(const struct wr_journal *journal)
 {
     sigset_t signals;
     wr_registry_lock(journal->registry, &signals);
-    journal->registry->on_series = on ? define : NULL;
-    journal->registry->on_series_ctx = journal;
+    journal->registry->on_series = NULL;
     wr_registry_unlock(journal->registry, &signals);
 }
 
@@ -115,10 +121,7 @@ static int fill(struct wr_journal *journal)
     if (problem)
         return problem;
     journal->series.folder = journal->dir.path;
-    problem = define_all(journal);
-    if (!problem)
-        set_on_series(journal, true);
-    return problem ? problem : define_all(journal); /* series that were made before on_series was set */
+    return define_all(journal);
 }
 
 struct wr_journal *wr_journal_start(const char *place, struct wr_registry *registry,
@@ -140,7 +143,7 @@ struct wr_journal *wr_journal_start(const char *place, struct wr_registry *regis
     if (!problem)
         return journal;
     wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", place, wr_error_system_text(problem));
-    set_on_series(journal, false);
+    end_definitions(journal);
     wr_mapped_file_close(&journal->series.map);
     wr_mapped_file_close(&journal->meta);
     wr_journal_remove(&journal->dir);
@@ -200,7 +203,7 @@ static bool has_fronts(const struct wr_journal *journal)
  * and counted. */
 void wr_journal_stop(struct wr_journal *journal)
 {
-    set_on_series(journal, false);
+    end_definitions(journal);
     atomic_store(&journal->head->has_left, 0);
     if (!is_empty(journal)) {
         wr_owner_dir_leave(&journal->dir);

@@ -1,14 +1,18 @@
 /* A journal from start to end, and its recovery by the next process. */
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "../../support/deliver.h"
 #include "../../support/dispatch_fixture.h"
 #include "segment/batch.h"
 #include "../../support/temp_folder.h"
 #include "journal/journal.h"
+#include "journal/journal_reader.h"
+#include "os/clock.h"
 #include "engine/recovery.h"
 #include "registry/family.h"
 #include "registry/series.h"
@@ -236,6 +240,44 @@ Test(journal, unit_and_help_are_recovered)
     cr_assert_str_eq(view.help, "how long");
     wr_journal_views_fini(&views);
     free(numbers);
+}
+
+/* A file size limit simulates a full disk. */
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit = {bytes, RLIM_INFINITY};
+    signal(SIGXFSZ, SIG_IGN);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+Test(journal, a_description_that_could_not_be_kept_is_kept_later)
+{
+    enum { NAMES = 40 }; /* each may be described some times only */
+    char name[16], help[1000] = "";
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(name, sizeof name, "x%d", i);
+        fixture_metric(fixture, "a", name);
+    }
+    limit_files(1);
+    for (int i = 0; !atomic_load(&journal->series_problem); i++) {
+        struct weir_stream *stream = fixture_metric(fixture, "a", "x0")->stream;
+        snprintf(name, sizeof name, "x%d", i % NAMES);
+        memset(help, 'a' + i / NAMES, sizeof help - 1);
+        cr_assert_eq(wr_family_describe(&fixture->registry, stream, name, "ms", help, &fixture->error), 0, "%s",
+                     fixture->error.text);
+    }
+    int64_t now_ns = 1, next_ns = WR_NEVER;
+    cr_assert_not(wr_journal_tend(journal, now_ns, &next_ns));
+    limit_files(RLIM_INFINITY);
+    now_ns += 2 * WR_NS_PER_S;
+    cr_assert(wr_journal_tend(journal, now_ns, &next_ns));
+    struct wr_journal_reader reader;
+    struct wr_series_codec_room room;
+    weir_series view;
+    cr_assert_eq(wr_journal_reader_open(&reader, journal->dir.path, false), WR_JOURNAL_READ);
+    cr_assert(wr_journal_views_get(&reader.views, fixture_metric(fixture, "a", name)->series, &view, &room));
+    cr_assert_str_eq(view.help, help, "the description of before");
+    wr_journal_reader_close(&reader);
 }
 
 Test(journal, values_without_a_handler_are_reported_and_dropped)
