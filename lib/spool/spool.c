@@ -298,9 +298,9 @@ static bool fill(struct wr_spool *spool, const struct wr_spool_part *part, const
 {
     const struct wr_spool_file *file = spool->index.first;
     uint32_t skip = file->settled > part->first ? file->settled - part->first : 0;
-    uint32_t rest = file->count - file->settled, room = part->count - skip;
-    if (room < want->samples)
-        room = want->samples < rest ? want->samples : rest;
+    uint32_t rest = file->count - file->settled, room = want->samples < rest ? want->samples : rest;
+    if (room < part->count - skip) /* at least the part, whatever became of the file since it was counted */
+        room = part->count - skip;
     struct wr_label_set *labels = part->labels;
     struct wr_range *range = &batch->range;
     *range = (struct wr_range){

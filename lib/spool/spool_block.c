@@ -131,10 +131,10 @@ void wr_spool_block_end(struct wr_buffer *out, size_t start, const struct wr_spo
     memcpy(out->data + start, &whole, sizeof whole);
 }
 
+/* Its length may be any: a batch may be of 1 GiB. */
 static bool is_header(const struct wr_spool_block *block)
 {
-    return block->magic == MAGIC && block->length % ALIGNMENT == 0 && block->length <= WR_SPOOL_BLOCK_LARGEST &&
-           block->check == check_block(block);
+    return block->magic == MAGIC && block->length % ALIGNMENT == 0 && block->check == check_block(block);
 }
 
 size_t wr_spool_block_find(const char *data, size_t size, size_t at, struct wr_spool_block *block)

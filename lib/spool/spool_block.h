@@ -19,7 +19,7 @@
 #include "text/buffer.h"
 
 /* Version 2 added to each block the origin and the sequence of its first sample, version 3 summaries. */
-enum { WR_SPOOL_BLOCK_VERSION = 4, WR_SPOOL_BLOCK_LARGEST = 64 * 1024 * 1024 };
+enum { WR_SPOOL_BLOCK_VERSION = 4 };
 
 /* ---- The head -------------------------------------------------------------------------------- */
 

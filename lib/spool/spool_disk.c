@@ -27,10 +27,7 @@ static int write_at(int fd, uint64_t offset, const void *data, size_t length)
 {
     if (lseek(fd, (off_t)offset, SEEK_SET) < 0)
         return errno;
-    int problem = write_all(fd, data, length);
-    if (problem && offset && ftruncate(fd, (off_t)offset) != 0)
-        return problem; /* the reader recognises the block that is cut off */
-    return problem;
+    return write_all(fd, data, length);
 }
 
 int wr_spool_disk_write(const char *path, uint64_t offset, const void *data, size_t length)
@@ -43,6 +40,8 @@ int wr_spool_disk_write(const char *path, uint64_t offset, const void *data, siz
         problem = errno;
     if (problem && !offset)
         unlink(path);
+    else if (problem && truncate(path, (off_t)offset) != 0)
+        return problem; /* the reader recognises the block that is cut off */
     return problem;
 }
 

@@ -643,6 +643,19 @@ Test(spool_file, impossible_definitions_lose_the_blocks_that_depend_on_them)
     }
 }
 
+Test(spool_file, a_block_may_have_any_length)
+{
+    static const char zeros[1024 * 1024];
+    struct wr_spool_block block = {.kind = WR_SPOOL_BLOCK_SAMPLES}, found;
+    size_t start = wr_spool_block_begin(&file);
+    for (int i = 0; i < 65; i++)
+        wr_buffer_put(&file, zeros, sizeof zeros);
+    wr_spool_block_end(&file, start, &block);
+    cr_assert_not(file.failed);
+    cr_assert_eq(wr_spool_block_find(file.data, file.length, start, &found), start);
+    cr_assert(wr_spool_block_is_whole(file.data, file.length, start, &found));
+}
+
 Test(spool_file, names_that_break_the_rules_are_not_interned)
 {
     append(series_of(&written, "my_app", "a", NULL, 0, 0), 1, 0, NULL);
