@@ -125,6 +125,9 @@ def its_state_is_shown_in_a_terminal(folder):
     assert json.loads(done.stdout)["handlers"][0]["delivered"] == 1, done
     done = run(WEIR, "status", url, STATE_DIRECTORY=server.state)
     assert done.returncode == 0, "the token of this user's collector is found: " + done.stderr
+    for before, code in (("", 0), ("127.0.0.1:x@", 1), ("127.0.0.1:1@", 1), ("localhost@", 1), ("[::1]:@", 1)):
+        done = run(WEIR, "status", f"http://{before}localhost:{server.port}", STATE_DIRECTORY=server.state)
+        assert done.returncode == code and ("status 401" in done.stderr) == code, ("who stands before the host gets no token", done)
     done = run(WEIR, "status", url, STATE_DIRECTORY=folder)
     assert done.returncode == 1 and "status 401" in done.stderr, done
     watching = keep(start(WEIR, "status", "--watch", "--every", "100ms", url, "--token-file", token))

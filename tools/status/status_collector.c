@@ -21,15 +21,19 @@ enum { TOKEN_ROOM = 514, NAME_COLUMNS = 24, STATE_COLUMNS = 10, COUNT_COLUMNS = 
 
 /* ---- Asking ---------------------------------------------------------------------------------- */
 
-/* The user's own token is sent to nobody else. */
+/* The user's own token is sent to nobody else. Only HOST or HOST:PORT is accepted: in HOST:PASSWORD@OTHER the
+ * host is what follows. */
 static bool is_local(const char *url)
 {
     static const char *const hosts[] = {"127.0.0.1", "localhost", "[::1]"};
     const char *host = strstr(url, "//") + 2;
     for (size_t i = 0; i < WR_COUNT_OF(hosts); i++) {
         size_t length = strlen(hosts[i]);
-        if (strncmp(host, hosts[i], length) == 0 && (!host[length] || strchr(":/", host[length])))
-            return true;
+        if (strncmp(host, hosts[i], length) != 0)
+            continue;
+        const char *end = host + length;
+        end += *end == ':' ? 1 + strspn(end + 1, "0123456789") : 0;
+        return !*end || *end == '/';
     }
     return false;
 }
