@@ -132,6 +132,15 @@ def the_table_fits_the_screen(folder):
 
 
 @case
+def values_without_a_time_have_a_course_in_their_order(folder):
+    path = write(folder, "v.json", [line_of(i) for i in range(8)])
+    assert summary(path, COLUMNS=200, LC_ALL="C.UTF-8").stdout.endswith("   ▁▂▃▄▅▆▇█\n")
+    path = write(folder, "v.json", [line_of(i // 1000) for i in range(8000)])
+    bars = summary(path, COLUMNS=200, LC_ALL="C.UTF-8").stdout.split()[-1]
+    assert list(bars) == sorted(bars) and set(bars) == set("▁▂▃▄▅▆▇█"), bars
+
+
+@case
 def a_difference_is_told_from_noise(folder):
     a, b = [10, 12, 11, 13, 9, 11], [14, 16, 15, 17, 13, 15]
     first, second = (write(folder, name, [line_of(v) for v in values] + [line_of(1, name)]) for name, values in (("a.json", a), ("b.json", b)))

@@ -7,6 +7,7 @@
 #include "common/command.h"
 #include "text/array.h"
 #include "text/buffer.h"
+#include "text/common.h"
 
 /* ---- Series ---------------------------------------------------------------------------------- */
 
@@ -109,7 +110,7 @@ static void put_time(struct statistics *statistics, struct statistics_series *se
     series->has_time = true;
 }
 
-/* Without a time, values are a nanosecond apart. */
+/* Without a time, values are a millisecond apart: the shortest that bins tell apart. */
 static int64_t find_age(struct statistics *statistics, struct statistics_series *series,
                         const struct wr_parse_record *record)
 {
@@ -118,7 +119,7 @@ static int64_t find_age(struct statistics *statistics, struct statistics_series 
         int64_t age_ns;
         return __builtin_sub_overflow(record->time_ns, statistics->start_ns, &age_ns) ? 0 : age_ns;
     }
-    return (int64_t)series->sketch.count;
+    return (int64_t)series->sketch.count * WR_NS_PER_MS;
 }
 
 static void put_value(struct statistics *statistics, struct statistics_series *series,

@@ -151,8 +151,8 @@ static void put_bars(struct wr_buffer *out, const struct statistics *statistics,
                      const struct statistics_series *series, size_t width, const struct figures_screen *screen)
 {
     double means[BARS_MOST];
-    int64_t duration_ns =
-        series->has_time ? statistics->end_ns - statistics->start_ns : (int64_t)series->sketch.count;
+    int64_t duration_ns = series->has_time ? statistics->end_ns - statistics->start_ns
+                                           : ((int64_t)series->sketch.count - 1) * WR_NS_PER_MS;
     size_t shown = width ? bins_find_means(&series->bins, duration_ns, width, means) : 0;
     wr_buffer_put_text(out, shown ? "   " : "");
     figures_put_bars(out, means, shown, screen);
