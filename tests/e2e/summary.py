@@ -4,6 +4,7 @@ import json
 import math
 import os
 import random
+import sqlite3
 import statistics
 
 from harness import ADDER, SANITIZED, WEIR, Skip, case, main, run
@@ -77,6 +78,9 @@ def a_database_of_the_sqlite_handler_is_read(folder):
     assert done.returncode == 0, done
     read, expected = rows_of(database), rows_of(copy)
     assert len(read) == 7 and read == expected, (read, expected)
+    with sqlite3.connect(database) as changed:
+        changed.execute("""UPDATE series SET labels = '{"a": null, "b": "c"}' WHERE id = (SELECT min(id) FROM series WHERE name = 'n0')""")
+    assert ("n0", ("b", "c")) in rows_of(database)
     other = os.path.join(folder, "other.db")
     run("python3", "-c", "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('CREATE TABLE samples (x)')", other)
     assert "has no tables of the handler type sqlite" in summary(other, code=1).stderr

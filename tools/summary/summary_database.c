@@ -56,7 +56,8 @@ static void read_labels(struct labels *labels, const char *text)
         command_must(calloc((size_t)json_object_object_length(labels->object) + 1, sizeof *labels->list));
     json_object_object_foreach(labels->object, key, value)
     {
-        labels->list[labels->count++] = (weir_label){key, json_object_get_string(value)};
+        if (value)
+            labels->list[labels->count++] = (weir_label){key, json_object_get_string(value)};
     }
 }
 
