@@ -15,6 +15,7 @@ from fifos import TIMEOUT, ScriptedApp, Reader, config_of, make_fifo, notes_of, 
 from harness import ADDER, BUILD, SANITIZED, SOURCE, WEIR, Skip, assert_handler_ledger, assert_ledgers, case, environment, main, run, \
     skip_fork_under_sanitizers, start, wait_for
 
+SHIM = os.path.join(BUILD, "tests", "support", "preload", ".libs", "shim.so")
 DROPPED, SPOOLED = -9, -10
 FULL, REMOVED, CORRUPT = 0, 4, 6
 
@@ -608,6 +609,29 @@ def damaged_records_are_skipped_and_counted_and_the_file_is_kept(folder):
     kept = os.listdir(os.path.join(folder, "spool"))
     assert len(kept) == 1 and kept[0].endswith(".seg.bad"), kept
     assert drain(folder, reader, path)["recovered"] == 0, "the kept file is not read again"
+
+
+@case
+def the_last_file_of_a_running_process_may_be_incomplete(folder):
+    fill_spool(folder, make_fifo(folder), 20000)
+    [segment] = segments(folder)
+    overwrite(segment, os.path.getsize(segment) // 2, b"damage!!")
+    with open(os.path.join(os.path.dirname(segment), "lock"), "rb") as lock:
+        for is_running in (False, True):
+            if is_running:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            for verb in ("verify", "replay"):
+                done = run(WEIR, "spool", verb, os.path.join(folder, "spool"))
+                assert (done.returncode == 0) == is_running and ("damaged" in done.stdout + done.stderr) != is_running, (is_running, verb, done)
+
+
+@case
+def a_file_that_is_deleted_while_the_folder_is_read_is_not_damaged(folder):
+    if "thread" in SANITIZED:
+        raise Skip("ThreadSanitizer does not work with a preloaded library")
+    fill_spool(folder, make_fifo(folder), 1000)
+    done = run(WEIR, "spool", "verify", os.path.join(folder, "spool"), LD_PRELOAD=SHIM, WEIR_SHIM="gone")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "") and not segments(folder), done
 
 
 @case

@@ -36,19 +36,17 @@ static bool list_box(const struct spool_read_box *box, void *ctx)
     return true;
 }
 
-/* The last file of a running process may be incomplete because it is being written. */
 static bool verify_box(const struct spool_read_box *box, void *ctx)
 {
     struct listing *listing = ctx;
     struct wr_buffer *out = &listing->out;
     for (size_t i = 0; i < box->file_count; i++) {
         const struct spool_read_file *file = &box->files[i];
-        bool damaged = file->is_damaged && !(box->in_use && i + 1 == box->file_count);
         command_put_text(out, box->name);
+        listing->damaged |= file->is_damaged;
         if (file->other_version) {
             wr_buffer_put_format(out, "/%s: format %" PRIu32 ", which this version of weir cannot read\n",
                                  file->name, file->other_version);
-            listing->damaged = true;
             continue;
         }
         wr_buffer_put_format(out, "/%s: %" PRIu64 " values", file->name, file->readable);
@@ -59,10 +57,9 @@ static bool verify_box(const struct spool_read_box *box, void *ctx)
         }
         if (file->settled)
             wr_buffer_put_format(out, ", %" PRIu32 " more already delivered", file->settled);
-        if (damaged && file->damaged)
+        if (file->is_damaged && file->damaged)
             wr_buffer_put_format(out, ", %" PRIu64 " lost", file->damaged);
-        wr_buffer_put_text(out, damaged ? ", damaged\n" : "\n");
-        listing->damaged |= damaged;
+        wr_buffer_put_text(out, file->is_damaged ? ", damaged\n" : "\n");
     }
     return true;
 }

@@ -45,21 +45,21 @@ struct file {
     struct wr_spool_reader reader;
 };
 
-/* Returns false if the file cannot be read or memory has run out. */
-static bool open_file(struct file *file, const struct spool_read_box *box, const char *name)
+/* Returns 0, or errno with nothing to close. */
+static int open_file(struct file *file, const struct spool_read_box *box, const char *name)
 {
     struct wr_buffer path = {0};
     *file = (struct file){.registry = find_registry()};
     wr_buffer_put_format(&path, "%s/%s/%s", box->place, box->name, name);
     const char *text = wr_buffer_text(&path);
-    bool read = text && file->registry && wr_spool_disk_read(text, &file->data) == 0;
+    int problem = text && file->registry ? wr_spool_disk_read(text, &file->data) : ENOMEM;
     wr_buffer_fini(&path);
-    if (!read) {
+    if (problem)
         wr_buffer_fini(&file->data);
-        return false;
-    }
-    wr_spool_reader_init(&file->reader, file->data.data, file->data.length, file->registry, &file->labels_made);
-    return true;
+    else
+        wr_spool_reader_init(&file->reader, file->data.data, file->data.length, file->registry,
+                             &file->labels_made);
+    return problem;
 }
 
 static void close_file(struct file *file)
@@ -86,16 +86,18 @@ static uint32_t count_settled(const struct wr_spool_part *part, uint32_t settled
     return settled > part->first ? settled - part->first : 0;
 }
 
-/* Sets the fields of `measured`, and from the first readable file those of the box. */
-static void measure(struct spool_read_file *measured, struct spool_read_box *box)
+/* Sets the fields of `measured`, and from the first readable file those of the box. Returns false if a process has
+ * deleted the file since it was listed. */
+static bool measure(struct spool_read_file *measured, struct spool_read_box *box)
 {
     struct file file;
     struct wr_spool_writer_info info;
     const struct wr_spool_part *part;
     size_t length;
     measured->is_damaged = true;
-    if (!open_file(&file, box, measured->name))
-        return;
+    int problem = open_file(&file, box, measured->name);
+    if (problem)
+        return problem != ENOENT;
     measured->bytes = file.data.length;
     measured->settled = wr_spool_block_read_mark(file.data.data, file.data.length);
     if (!box->created_ns && wr_spool_block_read_head(file.data.data, file.data.length, &info, &length)) {
@@ -117,6 +119,7 @@ static void measure(struct spool_read_file *measured, struct spool_read_box *box
     }
     measured->is_damaged = file.reader.damaged || file.reader.no_memory;
     close_file(&file);
+    return true;
 }
 
 /* ---- Boxes ----------------------------------------------------------------------------------- */
@@ -132,9 +135,11 @@ static bool read_box(struct spool_read_box *box)
     box->in_use = owner_folder_is_in_use(box->place, box->name);
     box->files = calloc(count + 1, sizeof *box->files);
     for (size_t i = 0; box->files && i < count; i++) {
-        struct spool_read_file *file = &box->files[box->file_count++];
+        struct spool_read_file *file = &box->files[box->file_count];
         snprintf(file->name, sizeof file->name, WR_OWNER_DIR_FILE_FORMAT, numbers[i]);
-        measure(file, box);
+        box->file_count += measure(file, box);
+        if (box->in_use && i + 1 == count) /* it may be incomplete because it is being written */
+            file->is_damaged = file->other_version;
     }
     free(numbers);
     free(folder.path);
@@ -299,7 +304,7 @@ static bool print_file(struct printer *printer, const struct spool_read_file *me
     struct file file;
     const struct wr_spool_part *part;
     bool printed = true;
-    if (!open_file(&file, printer->box, measured->name))
+    if (open_file(&file, printer->box, measured->name) != 0)
         return true; /* counted as damaged, or the running process has just deleted it */
     while (printed && (part = next_part(&file, measured->settled))) {
         printed = part->kind != WR_SPOOL_PART_GOOD || print_part(printer, &file, part, measured->settled);

@@ -13,7 +13,8 @@ struct spool_read_file {
     uint64_t bytes;
     uint32_t settled;           /* samples that have been delivered */
     uint64_t readable, damaged; /* the other samples */
-    bool is_damaged;            /* true also if other_version is set */
+    /* true also if other_version is set, and only then for the last file of a running process */
+    bool is_damaged;
     uint32_t other_version;     /* the format that this program cannot read; 0: none */
     struct wr_sample_id first;  /* the id of the first readable sample, if there is one */
 };
