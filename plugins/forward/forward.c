@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../forwarding/forward_identity.h"
+#include "../forwarding/forward_default.h"
 #include "../output.h"
 #include "forward_link.h"
 

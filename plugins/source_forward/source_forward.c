@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../forwarding/forward_identity.h"
+#include "../forwarding/forward_default.h"
 #include "../output.h"
 #include "../system.h"
 #include "forward_peers.h"

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import sqlite3
 import stat
 import subprocess
@@ -67,6 +68,19 @@ def an_address_in_use_is_named_with_its_option(folder):
         done = run(WEIR, "serve", "--state", other, *(word for pair in given.items() for word in pair))
         assert done.returncode == 1 and taken in done.stderr and option in done.stderr, (option, done)
     server.end()
+
+
+@case
+def the_socket_that_is_checked_is_the_one_of_the_source(folder):
+    place, state = os.path.join(folder, "weir"), os.path.join(folder, "state")
+    os.mkdir(place)
+    with socket.socket(socket.AF_UNIX) as taken:
+        taken.bind(os.path.join(place, "forward.sock"))
+        taken.listen()
+        for runtime, is_taken in ((folder, True), (".", False)):
+            done = run(WEIR, "serve", "--state", state, "--listen", f"127.0.0.1:{free_port()}", "--http", "off", cwd=folder,
+                       XDG_RUNTIME_DIR=runtime, WEIR_PLUGIN_PATH=folder)  # where no plugins are, so that it ends
+            assert done.returncode == 1 and (f"{runtime}/weir/forward.sock: another process listens" in done.stderr) == is_taken, (runtime, done)
 
 
 @case

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "../plugins/forwarding/forward_default.h"
 #include "../plugins/listening/listening.h"
 #include "../plugins/state_folder.h"
 #include "common/command.h"
@@ -102,16 +103,15 @@ static bool is_taken(const char *path)
 
 static bool check_socket(const char *given)
 {
-    char *path = given
-                     ? strdup(given)
-                     : command_join(or_default(secure_getenv("XDG_RUNTIME_DIR"), "/run"), "weir/forward.sock");
-    bool is_free = path && !is_taken(path);
+    char address[FORWARD_PATH_ROOM + 5];
+    wr_forward_default(address);
+    const char *path = given ? given : address + sizeof "unix:" - 1;
+    bool is_free = !is_taken(path);
     if (!is_free)
         command_fail(
             "%s: another process listens there, such as `weir relay`; choose another one with --forward "
             "PATH, or --forward off",
-            path ? path : "");
-    free(path);
+            path);
     return is_free;
 }
 
