@@ -4,7 +4,7 @@ import json
 import os
 import re
 
-from harness import BUILD, WEIR, case, lines_of, main, run
+from harness import BUILD, WEIR, Skip, case, lines_of, main, run
 
 CONFIGURER = os.path.join(BUILD, "tests", "support", "configurer")
 
@@ -397,6 +397,18 @@ def weir_check_warns_of_handlers_that_write_to_one_place(folder):
     assert_warnings(folder, {"handlers": web, "groups": {"*": "a"}}, ': handlers.c.url: the handler "b" writes there, too')
     lines = warnings_of_check({"handlers": {f"h{i}": disk for i in range(200)}, "groups": {"*": "h0"}}, folder)
     assert len(lines) == 101 and lines[99].endswith('handlers.h100.path: the handler "h0" writes there, too') and lines[100] == "more", lines
+
+
+@case
+def a_host_whose_name_begins_as_unix_is_no_path_of_a_socket(folder):
+    sent = {name: {"type": "socket", "to": to, "format": "json"} for name, to in (
+        ("a", "unix:///p"), ("b", "unix:/p"), ("c", "unix-dgram:/q"), ("d", "unix-dgram:///q"), ("e", "unix-dgram:/r"))}
+    assert_warnings(folder, {"handlers": sent, "groups": {"*": "a"}}, ': handlers.b.to: the handler "a" writes there, too',
+                    ': handlers.d.to: the handler "c" writes there, too')
+    if "kafka" not in run(WEIR, "handlers").stdout:
+        raise Skip("built without Kafka")
+    brokers = {name: {"type": "kafka", "topic": "t", "brokers": [broker]} for name, broker in (("a", "unix1:9092"), ("b", "unix2:9092"))}
+    assert_warnings(folder, {"handlers": brokers, "groups": {"*": "a"}})
 
 
 @case

@@ -5,6 +5,7 @@
 
 #include "common/command.h"
 #include "text/buffer.h"
+#include "text/common.h"
 
 /* ---- One value ------------------------------------------------------------------------------- */
 
@@ -27,11 +28,13 @@ static char *resolve(const char *path)
 /* What follows "unix:" or "unix-dgram:", which may be followed by "//". NULL: it is no such address. */
 static const char *find_path(const char *text)
 {
-    size_t scheme = strcspn(text, ":");
-    if (strncmp(text, "unix", 4) != 0 || text[scheme] != ':')
-        return NULL;
-    text += scheme + 1;
-    return strncmp(text, "///", 3) == 0 ? text + 2 : text;
+    static const char *const schemes[] = {"unix:", "unix-dgram:"};
+    for (size_t i = 0; i < WR_COUNT_OF(schemes); i++) {
+        const char *path = text + strlen(schemes[i]);
+        if (strncmp(text, schemes[i], strlen(schemes[i])) == 0)
+            return strncmp(path, "///", 3) == 0 ? path + 2 : path;
+    }
+    return NULL;
 }
 
 /* [SCHEME://][USER@]HOST[:PORT][/...] */
