@@ -39,6 +39,13 @@ def check_shows_handlers_and_routes(folder):
 
 
 @case
+def columns_are_aligned_behind_names_that_are_not_ascii(folder):
+    config = {"handlers": {"Größe": {"type": "null"}}, "groups": {"*": "Größe", "Maß": "Größe"}}
+    lines = run(WEIR, "check", write(folder, config)).stdout.splitlines()
+    assert "  Größe          null" in lines and "  Maß            -> Größe" in lines, lines
+
+
+@case
 def check_shows_which_handlers_a_group_reaches_and_why(folder):
     path = write(folder, CONFIG)
     for group, expected in (

@@ -7,6 +7,7 @@
 
 #include "config/config.h"
 #include "config/config_read.h"
+#include "figures.h"
 #include "handler/plugin.h"
 #include "text/buffer.h"
 #include "text/error.h"
@@ -100,9 +101,9 @@ void command_put_padded(struct wr_buffer *out, const char *text, size_t width)
 {
     size_t start = out->length;
     command_put_text(out, text);
-    size_t length = out->length - start;
-    if (length < width)
-        wr_buffer_put_format(out, "%*s", (int)(width - length), "");
+    size_t columns = figures_width(out->data + start, out->length - start);
+    if (columns < width)
+        wr_buffer_put_format(out, "%*s", (int)(width - columns), "");
 }
 
 bool command_write(struct wr_buffer *buffer)

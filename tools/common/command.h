@@ -101,7 +101,7 @@ char *command_join(const char *folder, const char *name);
  * formatting characters, and bytes that are not UTF-8. */
 void command_put_text(struct wr_buffer *out, const char *text);
 
-/* Appends the same, padded with blanks to `width` bytes. */
+/* Appends the same, padded with blanks to `width` columns. */
 void command_put_padded(struct wr_buffer *out, const char *text, size_t width);
 
 /* Writes the buffer to stdout and empties it. Returns false after printing why it failed. */
