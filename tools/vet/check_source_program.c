@@ -36,7 +36,7 @@ static void destroy_sink(void *self)
 
 static const weir_handler_type sink = {
     .size = sizeof sink,
-    .abi = WEIR_SOURCE_ABI,
+    .abi = WEIR_ABI,
     .name = "vet_sink",
     .summary = "takes all values",
     .create = create_sink,

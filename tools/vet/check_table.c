@@ -90,7 +90,7 @@ static void check_load(const struct vet_subject *subject)
     if (vet_descriptors_threads(threads) > threads)
         vet_fail("loading it starts threads");
     vet_pass("%u %s type%s, made for ABI %u", vet_page->type_count, subject->is_source ? "source" : "handler",
-             vet_page->type_count == 1 ? "" : "s", WEIR_ABI);
+             vet_page->type_count == 1 ? "" : "s", vet_subject_kind(subject)->abi);
 }
 
 const struct vet_check vet_check_load = {"load", check_load, "packaging", VET_LOAD, false};

@@ -29,7 +29,7 @@ void vet_descriptors_check_guards(const void *ctx, const char *callback);
 /* Returns the number of the thread that was started last, of those that are there. */
 int vet_descriptors_newest_thread(void);
 
-/* The same. If there are more than `most`, waits up to a second for exiting threads. */
+/* Returns the number of threads. If there are more than `most`, waits up to a second for exiting ones. */
 int vet_descriptors_threads(int most);
 
 #endif
