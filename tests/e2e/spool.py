@@ -288,6 +288,15 @@ def weir_spool_reports_usage_errors(folder):
     assert '"lists" is not allowed; allowed: list, verify, replay' in done.stderr
 
 
+@case
+def a_folder_that_cannot_be_read_to_its_end_is_an_error(folder):
+    if "thread" in SANITIZED:
+        raise Skip("ThreadSanitizer does not work with a preloaded library")
+    for command in ("spool", "journal"):
+        done = run(WEIR, command, "verify", folder, LD_PRELOAD=SHIM, WEIR_SHIM="unlisted")
+        assert done.returncode == 1 and folder + ": Input/output error" in done.stderr, done
+
+
 # ---- In a running program ----------------------------------------------------------------------------------------
 
 

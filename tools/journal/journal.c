@@ -8,32 +8,26 @@
 #include <weir/weir.h>
 
 #include "common/command.h"
-#include "common/owner_folder.h"
 #include "config/config.h"
 #include "journal_read.h"
 #include "runtime/configure.h"
-#include "text/buffer.h"
 #include "text/error.h"
 #include "text/units.h"
 
 /* ---- list and verify ------------------------------------------------------------------------- */
 
-struct listing {
-    struct wr_buffer out;
-    bool damaged;
-};
-
-static bool list_box(const struct journal_read_box *box, void *ctx)
+static void list_box(struct owner_folder_listing *listing, const void *listed)
 {
-    struct listing *listing = ctx;
+    const struct journal_read_box *box = listed;
     struct wr_buffer *out = &listing->out;
-    command_put_text(out, box->name);
-    wr_buffer_put_format(out, ": process %" PRIu32 "%s, ", box->pid, box->in_use ? " (running)" : "");
-    owner_folder_put_time(out, box->created_ns);
+    command_put_text(out, box->folder.name);
+    wr_buffer_put_format(out, ": process %" PRIu32 "%s, ", box->folder.pid,
+                         box->folder.in_use ? " (running)" : "");
+    owner_folder_put_time(out, box->folder.created_ns);
     if (box->other_version) {
         wr_buffer_put_format(out, ", format %" PRIu32 ", which this version of weir cannot read\n",
                              box->other_version);
-        return true;
+        return;
     }
     wr_buffer_put_format(out, ", %" PRIu64 " values in rings and cells", box->in_rings);
     for (size_t i = 0; i < box->handler_count; i++) {
@@ -45,30 +39,20 @@ static bool list_box(const struct journal_read_box *box, void *ctx)
         wr_buffer_put_format(out, "\" (from %s %" PRIu64 " on)", origin, handler->first.sequence);
     }
     wr_buffer_put_char(out, '\n');
-    return true;
 }
 
 /* The files of a running process may be incomplete because they are being written. */
-static bool verify_box(const struct journal_read_box *box, void *ctx)
+static void verify_box(struct owner_folder_listing *listing, const void *listed)
 {
-    struct listing *listing = ctx;
-    bool damaged = box->damaged && !box->in_use;
-    command_put_text(&listing->out, box->name);
+    const struct journal_read_box *box = listed;
+    bool damaged = box->damaged && !box->folder.in_use;
+    command_put_text(&listing->out, box->folder.name);
     wr_buffer_put_format(&listing->out, ": %s\n",
-                         box->other_version ? "of another version"
-                         : damaged          ? "damaged"
-                         : box->in_use      ? "running"
-                                            : "sound");
+                         box->other_version   ? "of another version"
+                         : damaged            ? "damaged"
+                         : box->folder.in_use ? "running"
+                                              : "sound");
     listing->damaged |= damaged;
-    return true;
-}
-
-static int print(const char *folder, bool (*visit)(const struct journal_read_box *box, void *ctx))
-{
-    struct listing listing = {0};
-    bool read = journal_read_walk(folder, visit, &listing);
-    int error = errno, result = command_finish(&listing.out, listing.damaged ? EXIT_FAILURE : EXIT_SUCCESS);
-    return read ? result : command_fail("%s: %s", folder, strerror(error));
 }
 
 /* ---- replay ---------------------------------------------------------------------------------- */
@@ -78,19 +62,18 @@ struct request {
     int64_t timeout_ms; /* -1: none */
 };
 
-static bool find_undelivered(const struct journal_read_box *box, void *ctx)
-{
-    bool *found = ctx;
-    *found |= !box->in_use && (box->damaged || box->in_rings || box->handler_count);
-    return true;
-}
-
 /* Sets *found if a process that has ended left undelivered values. Returns the exit code. */
 static int check(const char *folder, bool *found)
 {
+    size_t count;
+    struct journal_read_box *boxes = owner_folder_read(folder, &journal_read_kind, &count);
     *found = false;
-    return journal_read_walk(folder, find_undelivered, found) ? EXIT_SUCCESS
-                                                              : command_fail("%s: %s", folder, strerror(errno));
+    if (!boxes)
+        return command_fail("%s: %s", folder, strerror(errno));
+    for (size_t i = 0; i < count; i++)
+        *found |= !boxes[i].folder.in_use && (boxes[i].damaged || boxes[i].in_rings || boxes[i].handler_count);
+    owner_folder_free(boxes, count, &journal_read_kind);
+    return EXIT_SUCCESS;
 }
 
 /* Applies the configuration with `folder` as its journal, so that the library recovers and delivers its values,
@@ -143,9 +126,9 @@ static int run_verb(const struct command *command, const char *verb, const char 
     if (request->file || request->timeout_ms >= 0)
         return command_refuse(command, "--config and --timeout are only allowed with replay");
     if (strcmp(verb, "list") == 0)
-        return print(folder, list_box);
+        return owner_folder_print(folder, &journal_read_kind, list_box);
     if (strcmp(verb, "verify") == 0)
-        return print(folder, verify_box);
+        return owner_folder_print(folder, &journal_read_kind, verify_box);
     return command_refuse(command, "\"%s\" is not allowed; allowed: list, verify, replay", verb);
 }
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/owner_folder.h"
 #include "segment/origin.h"
 
 struct journal_read_handler {
@@ -14,12 +15,9 @@ struct journal_read_handler {
     struct wr_sample_id first; /* the id of the oldest of these */
 };
 
-/* The folder of one process. */
+/* A box of an owner_folder. */
 struct journal_read_box {
-    const char *name;
-    uint32_t pid;
-    int64_t created_ns;
-    bool in_use;                           /* the process is running */
+    struct owner_folder folder;
     bool damaged;                          /* true also if other_version is set */
     uint32_t other_version;                /* the format that this program cannot read; 0: none */
     uint64_t in_rings;                     /* values that had not reached the queues */
@@ -27,9 +25,6 @@ struct journal_read_box {
     size_t handler_count;
 };
 
-/* Calls visit for each box, oldest first, until it returns false. Returns false with errno if the journal
- * cannot be read. */
-bool journal_read_walk(const char *place, bool (*visit)(const struct journal_read_box *box, void *ctx),
-                       void *ctx);
+extern const struct owner_folder_kind journal_read_kind;
 
 #endif

@@ -6,43 +6,36 @@
 #include <string.h>
 
 #include "common/command.h"
-#include "common/owner_folder.h"
 #include "spool_read.h"
-#include "text/buffer.h"
 
 /* ---- list and verify ------------------------------------------------------------------------- */
 
-struct listing {
-    struct wr_buffer out;
-    bool damaged;
-};
-
-static bool list_box(const struct spool_read_box *box, void *ctx)
+static void list_box(struct owner_folder_listing *listing, const void *listed)
 {
-    struct listing *listing = ctx;
+    const struct spool_read_box *box = listed;
     struct wr_buffer *out = &listing->out;
     uint64_t values = 0, bytes = 0;
     for (size_t i = 0; i < box->file_count; i++) {
         values += box->files[i].readable + box->files[i].damaged;
         bytes += box->files[i].bytes;
     }
-    command_put_text(out, box->name);
+    command_put_text(out, box->folder.name);
     wr_buffer_put_format(out, ": handler %s\"", box->is_altered ? "like " : "");
     command_put_text(out, box->handler);
     wr_buffer_put_format(out, "\", process %" PRIu32 "%s, %" PRIu64 " values in %zu files, %" PRIu64 " bytes, ",
-                         box->pid, box->in_use ? " (running)" : "", values, box->file_count, bytes);
-    owner_folder_put_time(out, box->created_ns);
+                         box->folder.pid, box->folder.in_use ? " (running)" : "", values, box->file_count,
+                         bytes);
+    owner_folder_put_time(out, box->folder.created_ns);
     wr_buffer_put_char(out, '\n');
-    return true;
 }
 
-static bool verify_box(const struct spool_read_box *box, void *ctx)
+static void verify_box(struct owner_folder_listing *listing, const void *listed)
 {
-    struct listing *listing = ctx;
+    const struct spool_read_box *box = listed;
     struct wr_buffer *out = &listing->out;
     for (size_t i = 0; i < box->file_count; i++) {
         const struct spool_read_file *file = &box->files[i];
-        command_put_text(out, box->name);
+        command_put_text(out, box->folder.name);
         listing->damaged |= file->is_damaged;
         if (file->other_version) {
             wr_buffer_put_format(out, "/%s: format %" PRIu32 ", which this version of weir cannot read\n",
@@ -61,15 +54,6 @@ static bool verify_box(const struct spool_read_box *box, void *ctx)
             wr_buffer_put_format(out, ", %" PRIu64 " lost", file->damaged);
         wr_buffer_put_text(out, file->is_damaged ? ", damaged\n" : "\n");
     }
-    return true;
-}
-
-static int print(const char *folder, bool (*visit)(const struct spool_read_box *box, void *ctx))
-{
-    struct listing listing = {0};
-    bool read = spool_read_walk(folder, visit, &listing);
-    int error = errno, result = command_finish(&listing.out, listing.damaged ? EXIT_FAILURE : EXIT_SUCCESS);
-    return read ? result : command_fail("%s: %s", folder, strerror(error));
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */
@@ -77,8 +61,13 @@ static int print(const char *folder, bool (*visit)(const struct spool_read_box *
 static int replay(const char *folder)
 {
     bool complete = true;
-    if (!spool_read_walk(folder, spool_read_print, &complete))
+    size_t count;
+    struct spool_read_box *boxes = owner_folder_read(folder, &spool_read_kind, &count);
+    if (!boxes)
         return command_fail("%s: %s", folder, strerror(errno));
+    for (size_t i = 0; i < count && spool_read_print(&boxes[i], &complete); i++)
+        continue;
+    owner_folder_free(boxes, count, &spool_read_kind);
     return complete ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -94,9 +83,9 @@ static int run(const struct command *command, int argc, char **argv)
         return command_refuse(command, "expected list, verify or replay, and a FOLDER");
     const char *verb = argv[optind], *folder = argv[optind + 1];
     if (strcmp(verb, "list") == 0)
-        return print(folder, list_box);
+        return owner_folder_print(folder, &spool_read_kind, list_box);
     if (strcmp(verb, "verify") == 0)
-        return print(folder, verify_box);
+        return owner_folder_print(folder, &spool_read_kind, verify_box);
     if (strcmp(verb, "replay") == 0)
         return replay(folder);
     return command_refuse(command, "\"%s\" is not allowed; allowed: list, verify, replay", verb);

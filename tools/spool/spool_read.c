@@ -1,6 +1,5 @@
 #include "spool_read.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "common/command.h"
-#include "common/owner_folder.h"
 #include "config/common_options.h"
 #include "format/encoder.h"
 #include "format/format.h"
@@ -26,13 +24,13 @@
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-/* Shared by all files, because names are never freed. Returns NULL if out of memory. */
+/* Shared by all files, because names are never freed. */
 static struct wr_registry *find_registry(void)
 {
     static struct wr_registry registry;
     static bool made;
     if (!made && !wr_registry_init(&registry))
-        return NULL;
+        command_out_of_memory();
     made = true;
     atomic_store(&registry.max, WR_REGISTRY_LARGEST_MAX);
     return &registry;
@@ -50,9 +48,8 @@ static int open_file(struct file *file, const struct spool_read_box *box, const 
 {
     struct wr_buffer path = {0};
     *file = (struct file){.registry = find_registry()};
-    wr_buffer_put_format(&path, "%s/%s/%s", box->place, box->name, name);
-    const char *text = wr_buffer_text(&path);
-    int problem = text && file->registry ? wr_spool_disk_read(text, &file->data) : ENOMEM;
+    wr_buffer_put_format(&path, "%s/%s/%s", box->place, box->folder.name, name);
+    int problem = wr_spool_disk_read(command_text(&path), &file->data);
     wr_buffer_fini(&path);
     if (problem)
         wr_buffer_fini(&file->data);
@@ -86,8 +83,8 @@ static uint32_t count_settled(const struct wr_spool_part *part, uint32_t settled
     return settled > part->first ? settled - part->first : 0;
 }
 
-/* Sets the fields of `measured`, and from the first readable file those of the box. Returns false if a process has
- * deleted the file since it was listed. */
+/* Sets the fields of `measured`, and from the first readable file those of the box. Returns false if a process
+ * has deleted the file since it was listed. */
 static bool measure(struct spool_read_file *measured, struct spool_read_box *box)
 {
     struct file file;
@@ -100,10 +97,10 @@ static bool measure(struct spool_read_file *measured, struct spool_read_box *box
         return problem != ENOENT;
     measured->bytes = file.data.length;
     measured->settled = wr_spool_block_read_mark(file.data.data, file.data.length);
-    if (!box->created_ns && wr_spool_block_read_head(file.data.data, file.data.length, &info, &length)) {
+    if (!box->folder.created_ns && wr_spool_block_read_head(file.data.data, file.data.length, &info, &length)) {
         snprintf(box->handler, sizeof box->handler, "%s", info.handler);
-        box->pid = info.pid;
-        box->created_ns = info.created_ns;
+        box->folder.pid = info.pid;
+        box->folder.created_ns = info.created_ns;
     }
     uint32_t version = wr_spool_block_read_version(file.data.data, file.data.length);
     measured->other_version = version == WR_SPOOL_BLOCK_VERSION ? 0 : version;
@@ -124,26 +121,21 @@ static bool measure(struct spool_read_file *measured, struct spool_read_box *box
 
 /* ---- Boxes ----------------------------------------------------------------------------------- */
 
-/* Returns false if out of memory. */
-static bool read_box(struct spool_read_box *box)
+static void read_files(struct spool_read_box *box)
 {
-    struct wr_buffer path = {0};
     size_t count = 0;
-    wr_buffer_put_format(&path, "%s/%s", box->place, box->name);
-    struct wr_owner_dir folder = {.path = wr_buffer_take(&path), .lock = -1};
-    uint64_t *numbers = folder.path ? wr_owner_dir_list(&folder, &count) : NULL;
-    box->in_use = owner_folder_is_in_use(box->place, box->name);
-    box->files = calloc(count + 1, sizeof *box->files);
-    for (size_t i = 0; box->files && i < count; i++) {
+    struct wr_owner_dir folder = {.path = command_join(box->place, box->folder.name), .lock = -1};
+    uint64_t *numbers = wr_owner_dir_list(&folder, &count);
+    box->files = command_must(calloc(count + 1, sizeof *box->files));
+    for (size_t i = 0; i < count; i++) {
         struct spool_read_file *file = &box->files[box->file_count];
         snprintf(file->name, sizeof file->name, WR_OWNER_DIR_FILE_FORMAT, numbers[i]);
         box->file_count += measure(file, box);
-        if (box->in_use && i + 1 == count) /* it may be incomplete because it is being written */
+        if (box->folder.in_use && i + 1 == count) /* it may be incomplete because it is being written */
             file->is_damaged = file->other_version;
     }
     free(numbers);
     free(folder.path);
-    return box->files;
 }
 
 /* What the folder's name, HANDLER.CHECKSUM.PID.N, says of one in which no file is readable. A running process
@@ -152,69 +144,32 @@ static void read_name(struct spool_read_box *box)
 {
     struct stat status;
     struct wr_buffer lock = {0};
-    size_t length = strcspn(box->name, ".");
-    snprintf(box->handler, sizeof box->handler, "%.*s", (int)length, box->name);
-    box->is_altered = !wr_owner_dir_is_name(box->name, box->handler);
-    box->pid = (uint32_t)strtoul(box->name + length + sizeof ".01234567." - 1, NULL, 10);
-    wr_buffer_put_format(&lock, "%s/%s/lock", box->place, box->name);
-    const char *path = wr_buffer_text(&lock); /* written when the folder was made */
-    if (path && lstat(path, &status) == 0)
-        box->created_ns = status.st_mtim.tv_sec * WR_NS_PER_S + status.st_mtim.tv_nsec;
+    size_t length = strcspn(box->folder.name, ".");
+    snprintf(box->handler, sizeof box->handler, "%.*s", (int)length, box->folder.name);
+    box->is_altered = !wr_owner_dir_is_name(box->folder.name, box->handler);
+    box->folder.pid = (uint32_t)strtoul(box->folder.name + length + sizeof ".01234567." - 1, NULL, 10);
+    wr_buffer_put_format(&lock, "%s/%s/lock", box->place, box->folder.name);
+    if (lstat(command_text(&lock), &status) == 0) /* written when the folder was made */
+        box->folder.created_ns = status.st_mtim.tv_sec * WR_NS_PER_S + status.st_mtim.tv_nsec;
     wr_buffer_fini(&lock);
 }
 
-static int compare(const void *a, const void *b)
+static void read_box(void *made, const char *place)
 {
-    const struct spool_read_box *first = a, *second = b;
-    if (first->created_ns != second->created_ns)
-        return first->created_ns < second->created_ns ? -1 : 1;
-    return strcmp(first->name, second->name);
+    struct spool_read_box *box = made;
+    box->place = place;
+    read_files(box);
+    if (!box->folder.created_ns)
+        read_name(box);
 }
 
-static bool add_box(struct wr_buffer *boxes, const char *place, const char *name)
+static void fini_box(void *made)
 {
-    struct spool_read_box box = {.place = place, .name = strdup(name)};
-    if (!box.name || !read_box(&box)) {
-        free((char *)box.name);
-        errno = ENOMEM;
-        return false;
-    }
-    if (!box.created_ns)
-        read_name(&box);
-    wr_buffer_put(boxes, &box, sizeof box);
-    return true;
+    struct spool_read_box *box = made;
+    free(box->files);
 }
 
-static bool find_boxes(struct wr_buffer *boxes, const char *place)
-{
-    const struct dirent *entry;
-    bool complete = true;
-    DIR *folder = opendir(place);
-    while (folder && complete && (entry = readdir(folder)))
-        if (wr_owner_dir_is_name(entry->d_name, NULL))
-            complete = add_box(boxes, place, entry->d_name);
-    if (folder)
-        closedir(folder);
-    return folder && complete;
-}
-
-bool spool_read_walk(const char *place, bool (*visit)(const struct spool_read_box *box, void *ctx), void *ctx)
-{
-    struct wr_buffer list = {0};
-    bool complete = find_boxes(&list, place);
-    struct spool_read_box *boxes = (struct spool_read_box *)list.data;
-    size_t count = list.length / sizeof *boxes;
-    if (count)
-        qsort(boxes, count, sizeof *boxes, compare);
-    for (size_t i = 0; complete && i < count && visit(&boxes[i], ctx); i++)
-        continue;
-    for (size_t i = 0; i < count; i++) {
-        free(boxes[i].files);
-        free((char *)boxes[i].name);
-    }
-    wr_buffer_fini(&list);
-    return complete;
-}
+const struct owner_folder_kind spool_read_kind = {sizeof(struct spool_read_box), NULL, read_box, fini_box};
 
 /* ---- Printing -------------------------------------------------------------------------------- */
 
@@ -268,7 +223,7 @@ static bool print_range(struct printer *printer, struct wr_range range, struct w
         if (result == WR_PARTS_NO_MEMORY || (result == WR_PARTS_MADE && !print_batch(printer, &parts->batch)))
             return false;
         if (result == WR_PARTS_REFUSED) {
-            command_fail("%s/%s: %s", printer->box->place, printer->box->name, parts->why);
+            command_fail("%s/%s: %s", printer->box->place, printer->box->folder.name, parts->why);
             printer->complete = false;
         }
         range.first += done;
@@ -314,9 +269,8 @@ static bool print_file(struct printer *printer, const struct spool_read_file *me
     return printed && fflush(stdout) == 0;
 }
 
-bool spool_read_print(const struct spool_read_box *box, void *ctx)
+bool spool_read_print(const struct spool_read_box *box, bool *complete)
 {
-    bool *complete = ctx;
     struct printer printer;
     bool printed = begin_printing(&printer, box);
     for (size_t i = 0; printed && i < box->file_count; i++) {
@@ -325,10 +279,10 @@ bool spool_read_print(const struct spool_read_box *box, void *ctx)
             *complete = false;
             if (file->other_version)
                 command_fail("%s/%s/%s: format %" PRIu32 ", which this version of weir cannot read", box->place,
-                             box->name, file->name, file->other_version);
+                             box->folder.name, file->name, file->other_version);
             else
-                command_fail("%s/%s/%s: damaged, %" PRIu64 " values lost", box->place, box->name, file->name,
-                             file->damaged);
+                command_fail("%s/%s/%s: damaged, %" PRIu64 " values lost", box->place, box->folder.name,
+                             file->name, file->damaged);
         }
         printed = print_file(&printer, file);
     }

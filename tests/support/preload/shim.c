@@ -10,8 +10,11 @@
  *
  * WEIR_SHIM=keep: the kernel does not know MADV_WIPEONFORK, as before Linux 4.14.
  *
- * WEIR_SHIM=gone: a file that ends in ".seg" is deleted before it can be opened, as by another process. */
+ * WEIR_SHIM=gone: a file that ends in ".seg" is deleted before it can be opened, as by another process.
+ *
+ * WEIR_SHIM=unlisted: a folder's entries cannot be read. */
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -98,4 +101,16 @@ __attribute__((visibility("default"))) int open(const char *path, int flags, ...
     if (mode && strcmp(mode, "gone") == 0 && end && strcmp(end, ".seg") == 0)
         unlink(path);
     return (int)syscall(SYS_openat, AT_FDCWD, path, flags, made);
+}
+
+__attribute__((visibility("default"))) struct dirent *readdir(DIR *folder)
+{
+    static struct dirent *(*real)(DIR * folder);
+    const char *mode = getenv("WEIR_SHIM");
+    if (!real)
+        real = (struct dirent * (*)(DIR *)) dlsym(RTLD_NEXT, "readdir");
+    if (!mode || strcmp(mode, "unlisted") != 0)
+        return real(folder);
+    errno = EIO;
+    return NULL;
 }
