@@ -112,7 +112,6 @@ static bool put_value(struct tally_series *series, const weir_sample *sample, do
     enum wr_sketch_result result = wr_sketch_add(&series->sketch, value);
     if (result == WR_SKETCH_NO_MEMORY)
         return false;
-    series->last = value;
     own.tally.values++;
     if (result == WR_SKETCH_NOT_FINITE)
         series->others++;

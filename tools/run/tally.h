@@ -22,8 +22,7 @@ struct tally_series {
     const weir_series *series; /* kept */
     struct wr_sketch sketch;   /* count, sum, smallest, largest, quantiles of the finite values */
     uint64_t others;           /* NaN and infinite ones */
-    double last;
-    struct bins bins; /* since the job began */
+    struct bins bins;          /* since the job began */
 };
 
 /* What was measured of the machine and of the command. Sums of increments, and levels. */

@@ -9,16 +9,25 @@
 
 /* ---- The interval ---------------------------------------------------------------------------- */
 
-/* Exact for 1 and 2; else the expansion of Fisher and Cornish in 1 / freedom, which is off by less than 0.3 %
+/* The difference of the means, b - a, with its interval of 95 % confidence by Welch's t-test: B. L. Welch: The
+ * generalization of "Student's" problem when several different population variances are involved, Biometrika 34
+ * (1947). It takes the values for independent of each other. */
+struct comparison {
+    double difference, least, most; /* NAN: one has fewer than two values */
+};
+
+/* The factor of the standard error that holds 95 % of Student's distribution; freedom: at least 1.
+ *
+ * Exact for 1 and 2; else the expansion of Fisher and Cornish in 1 / freedom, which is off by less than 0.3 %
  * from 3 on (Abramowitz and Stegun, 26.7.5). Between, a line in 1 / freedom is above the curve. */
-double comparison_student(double freedom)
+static double find_factor(double freedom)
 {
     const double z = 1.959963984540054, z2 = z * z;
     const double one = 12.706204736174698, two = 4.302652729749464;
     if (freedom < 2)
         return two + (one - two) * (1 / freedom - 0.5) / 0.5;
     if (freedom < 3)
-        return comparison_student(3) + (two - comparison_student(3)) * (1 / freedom - 1.0 / 3) * 6;
+        return find_factor(3) + (two - find_factor(3)) * (1 / freedom - 1.0 / 3) * 6;
     double g1 = z * (z2 + 1) / 4;
     double g2 = z * ((5 * z2 + 16) * z2 + 3) / 96;
     double g3 = z * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384;
@@ -26,7 +35,7 @@ double comparison_student(double freedom)
     return z + (g1 + (g2 + (g3 + g4 / freedom) / freedom) / freedom) / freedom;
 }
 
-struct comparison comparison_of(const struct statistics_series *a, const struct statistics_series *b)
+static struct comparison compare(const struct statistics_series *a, const struct statistics_series *b)
 {
     double first = (double)a->sketch.count, second = (double)b->sketch.count;
     struct comparison result = {NAN, NAN, NAN};
@@ -37,7 +46,7 @@ struct comparison comparison_of(const struct statistics_series *a, const struct 
         return result;
     double va = a->squares / (first - 1) / first, vb = b->squares / (second - 1) / second;
     double freedom = va + vb > 0 ? (va + vb) * (va + vb) / (va * va / (first - 1) + vb * vb / (second - 1)) : 1;
-    double half = va + vb > 0 ? comparison_student(freedom) * sqrt(va + vb) : 0;
+    double half = va + vb > 0 ? find_factor(freedom) * sqrt(va + vb) : 0;
     result.least = result.difference - half;
     result.most = result.difference + half;
     return result;
@@ -101,7 +110,7 @@ static void put_row(void *ctx, const struct statistics_series *a, const struct s
         wr_buffer_put_format(out, "   only in the %s\n", a ? "first" : "second");
         return;
     }
-    const struct comparison comparison = comparison_of(a, b);
+    const struct comparison comparison = compare(a, b);
     const char *verdict = judge(&comparison);
     bool is_noise = strcmp(verdict, "higher") != 0 && strcmp(verdict, "lower") != 0;
     summary_put_number(out, a->mean != 0 ? comparison.difference / fabs(a->mean) * 100 : NAN, put_percent);
@@ -150,7 +159,7 @@ static void add_object(void *ctx, const struct statistics_series *a, const struc
     add_side(object, "b", b);
     if (!a || !b)
         return;
-    const struct comparison comparison = comparison_of(a, b);
+    const struct comparison comparison = compare(a, b);
     json_add_number(object, "difference", comparison.difference);
     json_add_number(object, "least", comparison.least);
     json_add_number(object, "most", comparison.most);

@@ -167,16 +167,6 @@ void statistics_sort(struct statistics *statistics)
 {
     if (statistics->count)
         qsort(statistics->series, statistics->count, sizeof(struct statistics_series *), compare_ids);
-    wr_name_index_fini(&statistics->index);
-    for (size_t i = 0; i < statistics->count; i++)
-        if (!wr_name_index_add(&statistics->index, statistics->series[i]->id, i))
-            command_out_of_memory();
-}
-
-struct statistics_series *statistics_find(const struct statistics *statistics, const char *id)
-{
-    size_t number = wr_name_index_find(&statistics->index, id, strlen(id));
-    return number == SIZE_MAX ? NULL : statistics->series[number];
 }
 
 double statistics_deviation(const struct statistics_series *series)

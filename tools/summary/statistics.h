@@ -38,8 +38,8 @@ struct statistics {
     struct statistics_series **series; /* in the order of their first values */
     size_t count;
     uint32_t room;
-    struct wr_name_index index;
-    int64_t start_ns, end_ns; /* the first time that was seen, and the latest */
+    struct wr_name_index index; /* until they are sorted */
+    int64_t start_ns, end_ns;   /* the first time that was seen, and the latest */
     bool has_start;
     uint64_t values;    /* of all series */
     uint64_t left_over; /* values of more series than STATISTICS_SERIES_MOST */
@@ -48,11 +48,8 @@ struct statistics {
 /* Adds the values of a record. group: of records that name none. Running totals count by their increments. */
 void statistics_add(struct statistics *statistics, const struct wr_parse_record *record, const char *group);
 
-/* Sorts the series by what is shown of them. */
+/* Sorts the series by what is shown of them. No values can be added any more. */
 void statistics_sort(struct statistics *statistics);
-
-/* Returns the series of this id; NULL: none. */
-struct statistics_series *statistics_find(const struct statistics *statistics, const char *id);
 
 /* The sample standard deviation; NAN with fewer than two values. */
 double statistics_deviation(const struct statistics_series *series);

@@ -63,7 +63,7 @@ static const char *choose_change(const struct vet_subject *subject)
 static void configure(const struct vet_subject *subject, const char *change)
 {
     struct wr_buffer text = {0};
-    char *source = vet_subject_source(subject, change);
+    char *source = vet_subject_object(subject, change);
     wr_buffer_put_format(
         &text,
         "{\"settings\":{\"shutdown_timeout\":\"%" PRId64 "ms\"},\"handlers\":{\"sink\":{\"type\":"

@@ -93,16 +93,16 @@ int vet_probe_flush(struct vet_probe *probe, int64_t timeout_ms)
     return check_outcome(probe, &fenced, "flush");
 }
 
-int vet_probe_wake(struct vet_probe *probe, int why)
+void vet_probe_wake(struct vet_probe *probe, int why)
 {
     struct vet_fenced fenced;
     if (!probe->type->wake)
-        return WEIR_OUTCOME_OK;
+        return;
     vet_fenced_init(&fenced, 0);
     vet_tested_begin(&probe->tested);
     vet_enter(VET_WAKE, "wake for a %s", why == WEIR_WAKE_TIMER ? "timer" : "reload");
     probe->type->wake(probe->self, why, &fenced.outcome);
-    return check_outcome(probe, &fenced, "wake");
+    check_outcome(probe, &fenced, "wake");
 }
 
 void vet_probe_emit(struct vet_probe *probe, const weir_batch *batch, weir_outcome *outcome)
@@ -171,7 +171,8 @@ static const weir_batch *advance(const weir_batch *batch, uint32_t done)
     return rest;
 }
 
-static enum vet_delivery deliver(struct vet_probe *probe, const weir_batch *batch)
+/* Returns whether all of it is settled, and the handler goes on. */
+static bool deliver(struct vet_probe *probe, const weir_batch *batch)
 {
     int failures = 0;
     bool finished = false;
@@ -197,12 +198,10 @@ static enum vet_delivery deliver(struct vet_probe *probe, const weir_batch *batc
     }
     if (batch)
         vet_batches_end(batch);
-    if (finished)
-        return VET_FINISHED;
-    return batch ? VET_NOT_DELIVERED : VET_DELIVERED;
+    return !batch && !finished;
 }
 
-enum vet_delivery vet_probe_deliver(struct vet_probe *probe, struct vet_recipe recipe)
+bool vet_probe_deliver(struct vet_probe *probe, struct vet_recipe recipe)
 {
     recipe.kinds = probe->type->kinds;
     recipe.sequence = probe->sequence;
@@ -224,7 +223,7 @@ void vet_probe_must_open(struct vet_probe *probe)
 
 void vet_probe_must_deliver(struct vet_probe *probe, struct vet_recipe recipe)
 {
-    if (vet_probe_deliver(probe, recipe) != VET_DELIVERED)
+    if (!vet_probe_deliver(probe, recipe))
         skip_undelivered(probe, "it accepts no samples");
 }
 
@@ -242,7 +241,7 @@ void vet_probe_live(struct vet_probe *probe)
 void vet_probe_make(struct vet_probe *probe, const struct vet_subject *subject, const char *format)
 {
     struct wr_error error = {0};
-    *probe = (struct vet_probe){.subject = subject, .wake_in_ms = -1};
+    *probe = (struct vet_probe){.subject = subject};
     probe->instance = vet_subject_instance(subject, format, &error);
     if (!probe->instance)
         vet_fail_to_create("%s", error.text);

@@ -24,16 +24,9 @@ struct vet_probe {
     uint64_t delivered;
     uint64_t rejected, repeated; /* samples refused for good, and offered more than once */
     const weir_batch *batch;     /* of the emit in progress; NULL: none */
-    int64_t wake_in_ms;          /* the delay of the last host->wake_in; -1: none */
     char reason[256];            /* of the last outcome that had one */
 
     void *context; /* of the check */
-};
-
-enum vet_delivery {
-    VET_DELIVERED,
-    VET_NOT_DELIVERED, /* all attempts failed; see probe->reason */
-    VET_FINISHED,      /* the handler has returned FAILED */
 };
 
 /* Prepares and creates a handler; the check fails if this fails. format may be NULL: as in --options. */
@@ -45,12 +38,12 @@ void vet_probe_finish_create(struct vet_probe *probe);
 
 void vet_probe_destroy(struct vet_probe *probe);
 
-/* [worker] One call each. open returns whether the handler is open; flush and wake return the outcome's code.
+/* [worker] One call each. open returns whether the handler is open; flush and probe return the outcome's code.
  */
 bool vet_probe_open(struct vet_probe *probe);
 void vet_probe_close(struct vet_probe *probe); /* nothing happens if it is not open */
 int vet_probe_flush(struct vet_probe *probe, int64_t timeout_ms);
-int vet_probe_wake(struct vet_probe *probe, int why);
+void vet_probe_wake(struct vet_probe *probe, int why);
 int vet_probe_probe(struct vet_probe *probe, int64_t timeout_ms); /* the type's probe, while it is not open */
 void vet_probe_emit(struct vet_probe *probe, const weir_batch *batch, weir_outcome *outcome);
 
@@ -58,8 +51,9 @@ void vet_probe_emit(struct vet_probe *probe, const weir_batch *batch, weir_outco
 void vet_probe_must_open(struct vet_probe *probe);
 
 /* [worker] Creates a batch and delivers it as the core does: offers the rest again after RETRY, reopens after
- * REOPEN; but with a short back-off and a limited number of attempts. */
-enum vet_delivery vet_probe_deliver(struct vet_probe *probe, struct vet_recipe recipe);
+ * REOPEN; but with a short back-off and a limited number of attempts. Returns false if they have all failed, or
+ * if the handler has returned FAILED; see probe->reason. */
+bool vet_probe_deliver(struct vet_probe *probe, struct vet_recipe recipe);
 
 /* [worker] The same; the check is skipped if the batch is not delivered. */
 void vet_probe_must_deliver(struct vet_probe *probe, struct vet_recipe recipe);

@@ -20,16 +20,16 @@ void vet_program_clear_environment(void)
 
 void vet_program_configure(const struct vet_subject *subject, const char *linger, int64_t timeout_ms)
 {
-    static const char head[] = "{\"handlers\":{";
     struct wr_buffer text = {0};
-    char *plain = vet_subject_text(subject, NULL);
-    if (!plain)
+    char *handler = vet_subject_object(subject, "");
+    if (!handler)
         vet_skip("vet itself: out of memory");
-    wr_buffer_put_format(&text,
-                         "{\"settings\":{\"shutdown_timeout\":\"%" PRId64
-                         "ms\"},\"handlers\":{\"*\":{\"linger\":\"%s\"},%s",
-                         timeout_ms, linger, plain + strlen(head));
-    free(plain);
+    wr_buffer_put_format(
+        &text,
+        "{\"settings\":{\"shutdown_timeout\":\"%" PRId64
+        "ms\"},\"handlers\":{\"*\":{\"linger\":\"%s\"},\"vet\":%s},\n\"groups\":{\"*\":\"vet\"}}",
+        timeout_ms, linger, handler);
+    free(handler);
     vet_enter(VET_CREATE, "configuring a program with it");
     if (weir_configure_text(text.data, text.length))
         vet_fail("%s", weir_last_error());

@@ -29,10 +29,8 @@ static bool is_stop_requested(void)
 
 static void service_wake_in(const weir_host *host, int64_t delay_ms)
 {
-    struct vet_probe *probe = probe_of(host);
-    if (!probe->type->wake && delay_ms >= 0)
+    if (!probe_of(host)->type->wake && delay_ms >= 0)
         vet_fail("host->wake_in was called, but the type has no wake");
-    probe->wake_in_ms = delay_ms < 0 ? -1 : delay_ms;
 }
 
 static bool service_wait(const weir_host *host, int64_t ms)

@@ -175,7 +175,7 @@ bool vet_specimen_await(struct vet_specimen *specimen, bool (*is_met)(const stru
     return is_met(specimen);
 }
 
-bool vet_specimen_has_waited(const struct vet_specimen *specimen)
+static bool has_waited(const struct vet_specimen *specimen)
 {
     return atomic_load(&specimen->tally.waits) || atomic_load(&specimen->tally.adds);
 }
@@ -239,7 +239,7 @@ void vet_specimen_start(struct vet_specimen *specimen)
 {
     int64_t limit_ms = vet_page->deadline_ms / 2;
     vet_specimen_launch(specimen);
-    if (vet_specimen_await(specimen, vet_specimen_has_waited, limit_ms))
+    if (vet_specimen_await(specimen, has_waited, limit_ms))
         return;
     if (has_ended(specimen) && specimen->code != WEIR_OUTCOME_OK)
         vet_skip("it does not open, so nothing was checked: %s; is what it reads from available, and do "

@@ -94,7 +94,6 @@ void vet_specimen_launch(struct vet_specimen *specimen);
 /* Waits until a condition holds or it has ended, for at most limit_ms. Returns whether the condition holds. */
 bool vet_specimen_await(struct vet_specimen *specimen, bool (*is_met)(const struct vet_specimen *specimen),
                         int64_t limit_ms);
-bool vet_specimen_has_waited(const struct vet_specimen *specimen);
 bool vet_specimen_has_added(const struct vet_specimen *specimen);
 
 /* Changes what becomes of records; makes room if that is more than before. */

@@ -68,23 +68,7 @@ static void append_members(struct wr_buffer *out, const char *options)
     wr_document_drop(document);
 }
 
-char *vet_subject_text(const struct vet_subject *subject, const char *format)
-{
-    struct wr_buffer out = {0};
-    wr_buffer_put_text(&out, "{\"handlers\":{\"vet\":{\"type\":");
-    wr_escape_json(&out, subject->type);
-    wr_buffer_put_text(&out, ",\"plugin\":");
-    wr_escape_json(&out, subject->path);
-    if (format) {
-        wr_buffer_put_text(&out, ",\"format\":");
-        wr_escape_json(&out, format);
-    }
-    append_members(&out, subject->options);
-    wr_buffer_put_text(&out, "}},\n\"groups\":{\"*\":\"vet\"}}");
-    return wr_buffer_take(&out);
-}
-
-char *vet_subject_source(const struct vet_subject *subject, const char *more)
+char *vet_subject_object(const struct vet_subject *subject, const char *more)
 {
     struct wr_buffer out = {0};
     wr_buffer_put_text(&out, "{\"type\":");

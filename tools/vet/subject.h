@@ -17,13 +17,9 @@ const struct wr_plugins_kind *vet_subject_kind(const struct vet_subject *subject
 /* Returns the type under test; the check fails if it cannot be loaded. */
 struct wr_type *vet_subject_type(const struct vet_subject *subject);
 
-/* Returns a configuration with one handler of the type, named "vet", to which all groups are routed. format
- * overrides the format in the options, unless it is NULL. Caller frees; NULL if out of memory. */
-char *vet_subject_text(const struct vet_subject *subject, const char *format);
-
-/* Returns a source of the type as an object of a configuration. more: further members, or "". Caller frees;
- * NULL if out of memory. */
-char *vet_subject_source(const struct vet_subject *subject, const char *more);
+/* Returns a handler or source of the type as an object of a configuration. more: further members, or "". Caller
+ * frees; NULL if out of memory. */
+char *vet_subject_object(const struct vet_subject *subject, const char *more);
 
 /* Returns an instance whose options are set; no callback has been called yet. Caller frees it with
  * wr_instance_free. Returns NULL and sets the error on failure. */
