@@ -47,39 +47,11 @@ void vet_note_pass(const char *format, ...)
     va_end(arguments);
 }
 
-void vet_pass(const char *format, ...)
+void vet_end(enum vet_verdict verdict, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    record(VET_OK, format, arguments);
-    va_end(arguments);
-    _exit(0);
-}
-
-void vet_fail(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    record(VET_FAIL, format, arguments);
-    va_end(arguments);
-    _exit(0);
-}
-
-void vet_fail_to_create(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    atomic_store(&vet_page->cannot_create, true);
-    record(VET_FAIL, format, arguments);
-    va_end(arguments);
-    _exit(0);
-}
-
-void vet_skip(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    record(VET_SKIPPED, format, arguments);
+    record(verdict, format, arguments);
     va_end(arguments);
     _exit(0);
 }

@@ -93,9 +93,10 @@ extern const struct vet_check vet_check_load, vet_checks_of_type[], vet_checks_o
 extern struct vet_page *vet_page;
 
 /* End the check, from any thread. */
-void vet_pass(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
-void vet_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
-void vet_skip(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+_Noreturn void vet_end(enum vet_verdict verdict, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define vet_pass(...) vet_end(VET_OK, __VA_ARGS__)
+#define vet_fail(...) vet_end(VET_FAIL, __VA_ARGS__)
+#define vet_skip(...) vet_end(VET_SKIPPED, __VA_ARGS__)
 
 /* Sets the section of the guide that the verdict refers to, if it is not the check's own. */
 void vet_see(const char *guide);
@@ -104,7 +105,7 @@ void vet_see(const char *guide);
 bool vet_has_time(void);
 
 /* vet_fail if no handler can be created, so that the checks that need one are skipped. */
-void vet_fail_to_create(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+#define vet_fail_to_create(...) (atomic_store(&vet_page->cannot_create, true), vet_fail(__VA_ARGS__))
 
 /* Records that the check has passed, and returns; for checks that end with exit(). */
 void vet_note_pass(const char *format, ...) __attribute__((format(printf, 1, 2)));
