@@ -32,6 +32,7 @@ struct wr_parse_record {
     bool has_time;
     int64_t time_ns;
     bool cumulative;      /* values are running totals */
+    bool is_summary;      /* the sum or the count of a summary, whose instrument is that of a counter */
     bool is_change;       /* of a gauge: values are added to the level */
     int instrument;       /* enum weir_instrument; WEIR_VALUE: not declared */
     double sample_rate;   /* 1: each value is one; 0.1: each value is one of ten */

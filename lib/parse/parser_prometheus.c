@@ -273,6 +273,7 @@ static bool set_part(struct wr_parser *parser, char *name, const char *at, bool 
     record->help = *state->help ? state->help : NULL;
     record->unit = *state->unit ? state->unit : NULL;
     record->cumulative = part->meaning == TOTAL;
+    record->is_summary = record->cumulative && part->type == SUMMARY;
     record->instrument = part->instrument;
     return !is_bucket || set_bucket(parser, at);
 }

@@ -16,41 +16,11 @@ enum { PAGE_BYTES = 256 * 1024 * 1024 };
 struct reading {
     struct top_table *table;
     const char *pattern;
-    const char *at, *end; /* of the body: the next line whose comment is looked at */
-    uint64_t line;        /* its number, from 1 */
-    const char *summary;  /* the name of the present family, if that is a summary; it does not end in NUL */
-    size_t summary_length;
     struct wr_buffer key;
     bool has_started; /* there was a sample */
     uint64_t bad_lines;
     char fault[WR_PARSE_FAULT_ROOM]; /* the first one */
 };
-
-/* ---- Families -------------------------------------------------------------------------------- */
-
-/* # TYPE NAME summary. The parser makes counters of a summary's parts, like those that are counters. */
-static void read_type(struct reading *reading, const char *line, const char *end)
-{
-    static const char head[] = "# TYPE ", type[] = " summary";
-    const size_t head_length = sizeof head - 1, type_length = sizeof type - 1;
-    if ((size_t)(end - line) < head_length || memcmp(line, head, head_length) != 0)
-        return;
-    size_t length = (size_t)(end - line) - head_length;
-    bool is_summary = length > type_length && memcmp(end - type_length, type, type_length) == 0;
-    reading->summary = is_summary ? line + head_length : NULL;
-    reading->summary_length = is_summary ? length - type_length : 0;
-}
-
-static void follow(struct reading *reading, uint64_t line)
-{
-    while (reading->line < line && reading->at < reading->end) {
-        const char *end = memchr(reading->at, '\n', (size_t)(reading->end - reading->at));
-        end = end ? end : reading->end;
-        read_type(reading, reading->at, end > reading->at && end[-1] == '\r' ? end - 1 : end);
-        reading->at = end + 1;
-        reading->line++;
-    }
-}
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
@@ -89,16 +59,9 @@ static bool take_ending(struct sample *sample, const char *name, const char *end
     return has_it;
 }
 
-static bool is_of_summary(const struct reading *reading, const char *name)
-{
-    size_t length = reading->summary_length;
-    return reading->summary && strncmp(name, reading->summary, length) == 0 &&
-           (strcmp(name + length, "_count") == 0 || strcmp(name + length, "_sum") == 0);
-}
-
 /* Returns false for a sample that is left out: what is neither declared as a part of a histogram or a summary
  * nor belongs to anything else. */
-static bool classify(struct reading *reading, const struct wr_parse_record *record, struct sample *sample)
+static bool classify(const struct wr_parse_record *record, struct sample *sample)
 {
     const char *name = record->values->name;
     *sample = (struct sample){.kind = TOP_GAUGE, .name_length = strlen(name)};
@@ -108,7 +71,7 @@ static bool classify(struct reading *reading, const struct wr_parse_record *reco
         return take_ending(sample, name, ".bucket", BUCKET) || take_ending(sample, name, ".count", COUNT) ||
                take_ending(sample, name, ".sum", SUM);
     }
-    if (record->cumulative && is_of_summary(reading, name)) {
+    if (record->is_summary) {
         sample->kind = TOP_SUMMARY;
         return take_ending(sample, name, "_count", COUNT) || take_ending(sample, name, "_sum", SUM);
     }
@@ -152,8 +115,7 @@ static bool take(void *ctx, const struct wr_parse_record *record)
     if (!reading->has_started)
         top_series_start_page(reading->table);
     reading->has_started = true;
-    follow(reading, record->line);
-    if (!classify(reading, record, &sample))
+    if (!classify(record, &sample))
         return true;
     make_key(&reading->key, record, &sample);
     if (reading->pattern && fnmatch(reading->pattern, reading->key.data, 0) != 0)
@@ -180,10 +142,7 @@ static void parse(struct reading *reading, const struct http_reply *reply)
         command_must(wr_parser_new(wr_parser_type_find(is_openmetrics ? "openmetrics" : "prometheus"),
                                    &(struct wr_parser_options){0}, &sink));
     size_t used;
-    reading->at = reply->body.data;
-    reading->end = reading->at + reply->body.length;
-    reading->line = 1;
-    if (!wr_parser_put(parser, reading->at, reply->body.length, &used))
+    if (!wr_parser_put(parser, reply->body.data, reply->body.length, &used))
         command_out_of_memory();
     wr_parser_end(parser);
     wr_parser_free(parser);
