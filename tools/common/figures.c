@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "text/buffer.h"
 
 enum { COLUMNS = 100, COLUMNS_LEAST = 40, COLUMNS_MOST = 1000 };
@@ -111,6 +112,27 @@ void figures_put_cut(struct wr_buffer *out, const char *text, size_t length, siz
     size_t used = figures_width(text, end) + (is_cut ? 3 : 0);
     if (used < columns)
         wr_buffer_put_format(out, "%*s", (int)(columns - used), "");
+}
+
+void figures_put_escaped(struct wr_buffer *out, const char *text, size_t columns)
+{
+    struct wr_buffer shown = {0};
+    command_put_text(&shown, text);
+    figures_put_cut(out, shown.data ? shown.data : "", shown.length, columns);
+    wr_buffer_fini(&shown);
+}
+
+void figures_put_right(struct wr_buffer *out, struct wr_buffer *cell, int columns)
+{
+    const char *text = wr_buffer_text(cell);
+    figures_put_cell(out, text ? text : "", -columns);
+    wr_buffer_fini(cell);
+}
+
+void figures_trim(struct wr_buffer *out)
+{
+    while (out->length && out->data[out->length - 1] == ' ')
+        out->length--;
 }
 
 void figures_put_bars(struct wr_buffer *out, const double *values, size_t count,

@@ -31,6 +31,15 @@ void figures_put_cell(struct wr_buffer *out, const char *text, int width);
  * it. */
 void figures_put_cut(struct wr_buffer *out, const char *text, size_t length, size_t columns);
 
+/* The same of a text from outside the command, which is escaped. */
+void figures_put_escaped(struct wr_buffer *out, const char *text, size_t columns);
+
+/* Appends a cell with blanks before it, and frees it. */
+void figures_put_right(struct wr_buffer *out, struct wr_buffer *cell, int columns);
+
+/* Removes the blanks at the end. */
+void figures_trim(struct wr_buffer *out);
+
 /* Appends a number with at most three digits before its unit of 1000: "0", "12.3", "4.5k", "120M". */
 void figures_put_scaled(struct wr_buffer *out, double number);
 

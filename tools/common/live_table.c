@@ -53,22 +53,16 @@ void live_table_put_clock(struct wr_buffer *out)
 
 void live_table_put_cut(struct wr_buffer *out, const char *text, size_t columns)
 {
-    struct wr_buffer shown = {0};
-    command_put_text(&shown, text);
-    figures_put_cut(out, shown.data ? shown.data : "", shown.length, columns);
-    wr_buffer_fini(&shown);
+    figures_put_escaped(out, text, columns);
 }
 
 void live_table_put_right(struct wr_buffer *out, struct wr_buffer *cell, int columns)
 {
-    const char *text = wr_buffer_text(cell);
-    figures_put_cell(out, text ? text : "", -columns);
-    wr_buffer_fini(cell);
+    figures_put_right(out, cell, columns);
 }
 
 void live_table_end_line(struct wr_buffer *out, const struct figures_screen *screen)
 {
-    while (out->length && out->data[out->length - 1] == ' ')
-        out->length--;
+    figures_trim(out);
     wr_buffer_put_text(out, screen->is_terminal ? "\033[K\n" : "\n");
 }

@@ -218,9 +218,7 @@ static void put_number(struct wr_buffer *out, double value, void (*put)(struct w
 {
     struct wr_buffer number = {0};
     put(&number, value);
-    const char *text = wr_buffer_text(&number);
-    figures_put_cell(out, text ? text : "", -NUMBER_COLUMNS);
-    wr_buffer_fini(&number);
+    figures_put_right(out, &number, NUMBER_COLUMNS);
 }
 
 static void put_statistics(struct wr_buffer *out, const struct tally_series *series,
@@ -253,8 +251,7 @@ static void put_metric(struct wr_buffer *out, const struct tally_series *series,
     size_t shown = layout->bars ? bins_find_means(&series->bins, result->duration_ns, layout->bars, means) : 0;
     wr_buffer_put_text(out, shown ? "   " : "");
     figures_put_bars(out, means, shown, screen);
-    while (out->length && out->data[out->length - 1] == ' ')
-        out->length--;
+    figures_trim(out);
     wr_buffer_put_char(out, '\n');
 }
 

@@ -88,9 +88,7 @@ static void put_interval(struct wr_buffer *out, const struct comparison *compari
         wr_buffer_put_text(&text, " to ");
         figures_put_value(&text, comparison->most);
     }
-    const char *interval = wr_buffer_text(&text);
-    figures_put_cell(out, interval ? interval : "", -2 * SUMMARY_NUMBER_COLUMNS);
-    wr_buffer_fini(&text);
+    figures_put_right(out, &text, 2 * SUMMARY_NUMBER_COLUMNS);
 }
 
 static void put_percent(struct wr_buffer *out, double percent)
@@ -103,7 +101,7 @@ static void put_row(void *ctx, const struct statistics_series *a, const struct s
     const struct table *table = ctx;
     const struct statistics_series *one = a ? a : b;
     struct wr_buffer *out = table->out;
-    summary_put_name(out, one ? one->id : "", table->name);
+    figures_put_escaped(out, one ? one->id : "", table->name);
     summary_put_number(out, a && a->sketch.count ? a->mean : NAN, figures_put_value);
     summary_put_number(out, b && b->sketch.count ? b->mean : NAN, figures_put_value);
     if (!a || !b) {

@@ -44,11 +44,11 @@ static void put_head(struct wr_buffer *out, const struct report_documents *docum
 static void put_value(struct wr_buffer *out, double value)
 {
     struct wr_buffer number = {0};
-    if (!isnan(value))
+    if (isnan(value))
+        wr_buffer_put_char(&number, '-');
+    else
         figures_put_value(&number, value);
-    const char *text = wr_buffer_text(&number);
-    figures_put_cell(out, text && *text ? text : "-", -NODE_COLUMNS);
-    wr_buffer_fini(&number);
+    figures_put_right(out, &number, NODE_COLUMNS);
 }
 
 void report_table_put(struct wr_buffer *out, const struct report_documents *documents,

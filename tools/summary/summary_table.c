@@ -77,17 +77,7 @@ void summary_put_number(struct wr_buffer *out, double value, void (*put)(struct 
     struct wr_buffer number = {0};
     if (!isnan(value))
         put(&number, value);
-    const char *text = wr_buffer_text(&number);
-    figures_put_cell(out, text ? text : "", -SUMMARY_NUMBER_COLUMNS);
-    wr_buffer_fini(&number);
-}
-
-void summary_put_name(struct wr_buffer *out, const char *name, size_t width)
-{
-    struct wr_buffer text = {0};
-    command_put_text(&text, name);
-    figures_put_cut(out, text.data ? text.data : "", text.length, width);
-    wr_buffer_fini(&text);
+    figures_put_right(out, &number, SUMMARY_NUMBER_COLUMNS);
 }
 
 size_t summary_find_width(const struct statistics *statistics, size_t most)
@@ -140,13 +130,6 @@ static void put_heading(struct wr_buffer *out, const struct layout *layout, cons
     wr_buffer_put_text(out, screen->has_colours ? "\033[0m\n" : "\n");
 }
 
-static void end_line(struct wr_buffer *out)
-{
-    while (out->length && out->data[out->length - 1] == ' ')
-        out->length--;
-    wr_buffer_put_char(out, '\n');
-}
-
 static void put_bars(struct wr_buffer *out, const struct statistics *statistics,
                      const struct statistics_series *series, size_t width, const struct figures_screen *screen)
 {
@@ -162,13 +145,14 @@ static void put_row(struct wr_buffer *out, const struct statistics *statistics,
                     const struct statistics_series *series, const struct layout *layout,
                     const struct figures_screen *screen)
 {
-    summary_put_name(out, series->id, layout->name);
+    figures_put_escaped(out, series->id, layout->name);
     for (size_t i = 0; i < WR_COUNT_OF(columns); i++)
         if (is_shown(&columns[i], layout))
             summary_put_number(out, columns[i].of(series),
                                columns[i].of == count_of ? figures_put_count : figures_put_value);
     put_bars(out, statistics, series, layout->bars, screen);
-    end_line(out);
+    figures_trim(out);
+    wr_buffer_put_char(out, '\n');
 }
 
 void summary_table_put(struct wr_buffer *out, const struct statistics *statistics,

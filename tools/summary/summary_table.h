@@ -14,9 +14,6 @@ enum { SUMMARY_NUMBER_COLUMNS = 10 };
 /* Appends a number, right-aligned; NAN: blanks. */
 void summary_put_number(struct wr_buffer *out, double value, void (*put)(struct wr_buffer *out, double value));
 
-/* Appends a name in so many columns, cut if it is longer. */
-void summary_put_name(struct wr_buffer *out, const char *name, size_t columns);
-
 /* How many columns names need, at most `most`. */
 size_t summary_find_width(const struct statistics *statistics, size_t most);
 
