@@ -10,8 +10,6 @@
 #include "config/config_read.h"
 #include "runtime/configure.h"
 #include "runtime/runtime.h"
-#include "text/buffer.h"
-#include "text/escape.h"
 
 static bool has_own_variable(void)
 {
@@ -60,14 +58,4 @@ bool configure_from(const char *file)
 bool configure_text(const char *text)
 {
     return is_applied(configure_whole, text);
-}
-
-void configure_put_text(struct wr_buffer *out, const char *text)
-{
-    struct wr_buffer escaped = {0};
-    for (; *text; text++)
-        wr_buffer_put_text(&escaped, (const char[]){*text, *text == '$' ? '$' : '\0', '\0'});
-    const char *doubled = wr_buffer_text(&escaped);
-    wr_escape_json(out, doubled ? doubled : "");
-    wr_buffer_fini(&escaped);
 }

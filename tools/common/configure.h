@@ -11,8 +11,4 @@ bool configure_from(const char *file);
 /* The same of a text that the command has made. */
 bool configure_text(const char *text);
 
-/* Appends a text as a JSON string, in which dollars are no variables. */
-struct wr_buffer;
-void configure_put_text(struct wr_buffer *out, const char *text);
-
 #endif

@@ -137,7 +137,7 @@ void json_add_literal(struct json_object *parent, const char *key, const char *l
         json_add_text(parent, key, literal);
 }
 
-/* ---- Printing -------------------------------------------------------------------------------- */
+/* ---- Texts ----------------------------------------------------------------------------------- */
 
 static void put_value(struct wr_buffer *out, struct json_object *value, int flags)
 {
@@ -157,6 +157,14 @@ static void put_elements(struct wr_buffer *out, struct json_object *array)
         put_value(out, json_object_array_get_idx(array, i), JSON_C_TO_STRING_PLAIN);
     }
     wr_buffer_put_char(out, ']');
+}
+
+char *json_take(struct json_object *root)
+{
+    const char *text = json_object_to_json_string_ext(root, JSON_C_TO_STRING_PLAIN);
+    char *copy = text ? strdup(text) : NULL;
+    json_object_put(root);
+    return command_must(copy);
 }
 
 int json_print(struct json_object *root, enum json_style style, int result)

@@ -11,7 +11,7 @@
 
 struct json_object;
 
-/* A new document; json_print frees it. */
+/* A new document; json_print and json_take free it. */
 struct json_object *json_start_object(void);
 struct json_object *json_start_array(void);
 
@@ -36,6 +36,9 @@ void json_add_decimals(struct json_object *parent, const char *key, double numbe
 
 /* A number, true or false from its text in an option table. */
 void json_add_literal(struct json_object *parent, const char *key, const char *literal);
+
+/* Returns the document as a text, which the caller frees, and frees the document. */
+char *json_take(struct json_object *root);
 
 enum json_style {
     JSON_LINES,    /* an array: an element per line; any other value: one line */

@@ -8,7 +8,6 @@
 #include "common/service.h"
 #include "config/config_read.h"
 #include "relay/statsd_config.h"
-#include "text/buffer.h"
 
 #define DEFAULT_CONFIG "/etc/weir/relay.json"
 
@@ -65,11 +64,11 @@ static int read_arguments(const struct command *command, struct service *service
 /* Returns COMMAND_CONTINUE or the exit code. */
 static int configure_statsd(const struct command *command, const struct request *request)
 {
-    struct wr_buffer text = {0};
-    int result = statsd_config_put(&request->statsd, command, &text);
-    if (result == COMMAND_CONTINUE && !configure_text(command_text(&text)))
+    char *text = NULL;
+    int result = statsd_config_make(&request->statsd, command, &text);
+    if (result == COMMAND_CONTINUE && !configure_text(text))
         result = EXIT_FAILURE;
-    wr_buffer_fini(&text);
+    free(text);
     return result;
 }
 

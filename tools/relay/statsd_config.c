@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/command.h"
-#include "common/configure.h"
+#include "common/json.h"
 #include "text/buffer.h"
 #include "text/destination.h"
 
@@ -50,25 +50,27 @@ static int check(const struct statsd_config *config, const struct command *comma
     return COMMAND_CONTINUE;
 }
 
-/* Members of sets are printed as they come. */
-static void put_source(const struct statsd_config *config, const char *first, const char *second,
-                       struct wr_buffer *out)
+/* Members of sets are printed as they come. second: NULL: there is one address. */
+static char *make_text(const struct statsd_config *config, const char *first, const char *second)
 {
-    wr_buffer_put_format(out,
-                         "{\"handlers\": {\"screen\": {\"type\": \"console\", \"linger\": \"0s\"}},\n"
-                         "\"groups\": {\"*\": \"screen\"},\n\"sources\": {\"statsd\": {\"type\": \"statsd\", "
-                         "\"set_interval\": \"0s\", \"insecure\": %s, \"listen\": [",
-                         config->is_insecure ? "true" : "false");
-    configure_put_text(out, first);
+    struct json_object *root = json_start_object();
+    struct json_object *screen = json_add_object(json_add_object(root, "handlers"), "screen");
+    json_add_text(screen, "type", "console");
+    json_add_text(screen, "linger", "0s");
+    json_add_text(json_add_object(root, "groups"), "*", "screen");
+    struct json_object *statsd = json_add_object(json_add_object(root, "sources"), "statsd");
+    json_add_text(statsd, "type", "statsd");
+    json_add_text(statsd, "set_interval", "0s");
+    json_add_bool(statsd, "insecure", config->is_insecure);
+    struct json_object *listen = json_add_array(statsd, "listen");
+    json_add_expandable(listen, NULL, first);
     if (second)
-        wr_buffer_put_text(out, ", ");
-    if (second)
-        configure_put_text(out, second);
-    wr_buffer_put_text(out, "]}}}\n");
+        json_add_expandable(listen, NULL, second);
+    return json_take(root);
 }
 
 /* An address without a scheme is one of UDP and of TCP. */
-int statsd_config_put(const struct statsd_config *config, const struct command *command, struct wr_buffer *out)
+int statsd_config_make(const struct statsd_config *config, const struct command *command, char **text)
 {
     struct wr_buffer first = {0}, second = {0};
     bool is_one = has_scheme(config->address);
@@ -76,7 +78,7 @@ int statsd_config_put(const struct statsd_config *config, const struct command *
     put_listen(&second, "tcp://", config->address);
     int result = check(config, command, command_text(&first));
     if (result == COMMAND_CONTINUE)
-        put_source(config, command_text(&first), is_one ? NULL : command_text(&second), out);
+        *text = make_text(config, command_text(&first), is_one ? NULL : command_text(&second));
     wr_buffer_fini(&first);
     wr_buffer_fini(&second);
     return result;

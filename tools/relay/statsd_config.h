@@ -8,15 +8,14 @@
 #define STATSD_ADDRESS "127.0.0.1:" STATSD_PORT
 
 struct command;
-struct wr_buffer;
 
 struct statsd_config {
     const char *address; /* as given */
     bool is_insecure;    /* addresses other than loopback are allowed */
 };
 
-/* Appends the text of a configuration that prints what comes. Returns COMMAND_CONTINUE, or the exit code after
- * a message: the address is not allowed. */
-int statsd_config_put(const struct statsd_config *config, const struct command *command, struct wr_buffer *out);
+/* Makes the text of a configuration that prints what comes, which the caller frees. Returns COMMAND_CONTINUE,
+ * or the exit code after a message: the address is not allowed. */
+int statsd_config_make(const struct statsd_config *config, const struct command *command, char **text);
 
 #endif

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <json-c/json.h>
 #include <weir/weir.h>
 
 #include "common/command.h"
@@ -62,11 +61,9 @@ static struct wr_config *make_sources(const struct measuring *measuring, struct 
         json_add_bool(job, "create", false);
         add_labels(job, measuring);
     }
-    const char *text = json_object_to_json_string_ext(root, JSON_C_TO_STRING_PLAIN);
-    if (!text)
-        command_out_of_memory();
+    char *text = json_take(root);
     struct wr_config *config = wr_config_read_text("weir run", text, strlen(text), NULL, error);
-    json_object_put(root);
+    free(text);
     return config;
 }
 
@@ -124,7 +121,7 @@ static void add_mlbench(struct json_object *handlers, struct json_object *route,
 }
 
 /* Tally and report are a tee of this process: they are added to whatever routes the file has. */
-static struct json_object *make_tee(const struct measuring *measuring)
+static char *make_tee(const struct measuring *measuring)
 {
     struct json_object *root = json_start_object(), *handlers = json_add_object(root, "handlers");
     struct json_object *route = json_add_array(json_add_object(root, "groups"), "*");
@@ -133,16 +130,15 @@ static struct json_object *make_tee(const struct measuring *measuring)
         add_report(add_handler(handlers, route, "weir run report", "report"), measuring);
     if (measuring->mlbench->id)
         add_mlbench(handlers, route, measuring->mlbench);
-    return root;
+    return json_take(root);
 }
 
 /* The variables of before are the command's. */
 static bool change_environment(const struct measuring *measuring)
 {
-    struct json_object *root = make_tee(measuring);
-    const char *tee = json_object_to_json_string_ext(root, JSON_C_TO_STRING_PLAIN);
-    bool is_set = tee && setenv("WEIR_TEE", tee, 1) == 0;
-    json_object_put(root);
+    char *tee = make_tee(measuring);
+    bool is_set = setenv("WEIR_TEE", tee, 1) == 0;
+    free(tee);
     unsetenv("WEIR_CONFIG");
     unsetenv("BENCHMARK_AI");
     return is_set;

@@ -88,12 +88,7 @@ static char *make_tee(const char *pipe)
     snprintf(name, sizeof name, "weir-run-%ld", (long)getpid());
     add_handler(member_of(tee, "handlers"), name, pipe);
     add_routes(member_of(tee, "groups"), name);
-    const char *text = json_object_to_json_string_ext(tee, JSON_C_TO_STRING_PLAIN);
-    char *copy = text ? strdup(text) : NULL;
-    json_object_put(tee);
-    if (!copy)
-        command_out_of_memory();
-    return copy;
+    return json_take(tee);
 }
 
 /* ---- The pipe -------------------------------------------------------------------------------- */

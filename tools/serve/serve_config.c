@@ -12,7 +12,7 @@
 #include "../plugins/listening/listening.h"
 #include "../plugins/state_folder.h"
 #include "common/command.h"
-#include "common/configure.h"
+#include "common/json.h"
 #include "text/buffer.h"
 
 #define LISTEN "127.0.0.1:8080"
@@ -117,74 +117,70 @@ static bool check_socket(const char *given)
 
 /* ---- The text -------------------------------------------------------------------------------- */
 
-/* , "KEY": "VALUE" */
-static void put_text(struct wr_buffer *out, const char *key, const char *value)
+/* A handler or source. */
+static struct json_object *add_part(struct json_object *parent, const char *name, const char *type)
 {
-    wr_buffer_put_format(out, ", \"%s\": ", key);
-    configure_put_text(out, value);
+    struct json_object *part = json_add_object(parent, name);
+    json_add_text(part, "type", type);
+    return part;
 }
 
-static void put_socket(struct wr_buffer *out, const char *path)
+static void add_socket(struct json_object *source, const char *path)
 {
-    struct wr_buffer name = {0};
-    wr_buffer_put_format(&name, "unix:%s", path);
-    const char *text = wr_buffer_text(&name);
-    wr_buffer_put_text(out, ", \"listen\": [");
-    configure_put_text(out, text ? text : "");
-    wr_buffer_put_char(out, ']');
-    wr_buffer_fini(&name);
+    struct wr_buffer address = {0};
+    wr_buffer_put_format(&address, "unix:%s", path);
+    json_add_expandable(json_add_array(source, "listen"), NULL, command_text(&address));
+    wr_buffer_fini(&address);
 }
 
-static void put_ingest(struct wr_buffer *out, const struct serve_config *config)
+static void add_ingest(struct json_object *sources, const struct serve_config *config)
 {
     if (!is_off(config->http)) {
-        wr_buffer_put_text(out, ",\n  \"http\": {\"type\": \"http\", \"ack\": \"delivered\"");
-        put_text(out, "listen", or_default(config->http, HTTP));
-        wr_buffer_put_char(out, '}');
+        struct json_object *http = add_part(sources, "http", "http");
+        json_add_text(http, "ack", "delivered");
+        json_add_expandable(http, "listen", or_default(config->http, HTTP));
     }
     if (!is_off(config->forward)) {
-        wr_buffer_put_text(out, ",\n  \"forward\": {\"type\": \"forward\"");
+        struct json_object *forward = add_part(sources, "forward", "forward");
         if (config->forward)
-            put_socket(out, config->forward);
+            add_socket(forward, config->forward);
         if (config->group)
-            put_text(out, "allow_group", config->group);
-        wr_buffer_put_char(out, '}');
+            json_add_expandable(forward, "allow_group", config->group);
     }
     if (config->has_statsd)
-        wr_buffer_put_text(out, ",\n  \"statsd\": {\"type\": \"statsd\"}");
+        add_part(sources, "statsd", "statsd");
     if (config->fifo) {
-        wr_buffer_put_text(out, ",\n  \"fifo\": {\"type\": \"fifo\", \"parse\": \"auto\"");
-        put_text(out, "path", config->fifo);
-        wr_buffer_put_char(out, '}');
+        struct json_object *fifo = add_part(sources, "fifo", "fifo");
+        json_add_text(fifo, "parse", "auto");
+        json_add_expandable(fifo, "path", config->fifo);
     }
+}
+
+static void add_path(struct json_object *parent, const char *key, const char *folder, const char *name)
+{
+    char *path = command_join(folder, name);
+    json_add_expandable(parent, key, path);
+    free(path);
 }
 
 static char *make_text(const struct serve_config *config, const char *state)
 {
-    struct wr_buffer out = {0};
-    char *store = config->store ? strdup(config->store) : command_join(state, "weir.db");
-    char *access = command_join(state, "collector"), *journal = command_join(state, "journal");
-    if (!store)
-        command_out_of_memory();
-    wr_buffer_put_text(&out, "{\"settings\": {\"status\": \"auto\"");
-    put_text(&out, "journal", journal);
-    wr_buffer_put_text(&out, "},\n\"handlers\": {\"store\": {\"type\": \"store\"");
-    put_text(&out, "path", store);
-    wr_buffer_put_text(&out,
-                       "}},\n\"groups\": {\"*\": \"store\"},\n\"sources\": {\n  \"collector\": {\"type\": "
-                       "\"collector\"");
-    put_text(&out, "listen", find_listen(config));
-    put_text(&out, "path", store);
-    put_text(&out, "access", access);
+    struct json_object *root = json_start_object(), *settings = json_add_object(root, "settings");
+    char *store = config->store ? command_must(strdup(config->store)) : command_join(state, "weir.db");
+    json_add_text(settings, "status", "auto");
+    add_path(settings, "journal", state, "journal");
+    json_add_expandable(add_part(json_add_object(root, "handlers"), "store", "store"), "path", store);
+    json_add_text(json_add_object(root, "groups"), "*", "store");
+    struct json_object *sources = json_add_object(root, "sources");
+    struct json_object *collector = add_part(sources, "collector", "collector");
+    json_add_expandable(collector, "listen", find_listen(config));
+    json_add_expandable(collector, "path", store);
+    add_path(collector, "access", state, "collector");
     if (config->token_file)
-        put_text(&out, "token_file", config->token_file);
-    wr_buffer_put_char(&out, '}');
-    put_ingest(&out, config);
-    wr_buffer_put_text(&out, "}}\n");
+        json_add_expandable(collector, "token_file", config->token_file);
+    add_ingest(sources, config);
     free(store);
-    free(access);
-    free(journal);
-    return wr_buffer_take(&out);
+    return json_take(root);
 }
 
 /* ---- All of it ------------------------------------------------------------------------------- */
@@ -203,11 +199,8 @@ char *serve_config_make(const struct serve_config *config)
     int problem = state ? state_folder_make(state, true) : 0;
     if (problem)
         command_fail("%s: %s", state, strerror(problem));
-    if (state && !problem && check(config)) {
+    if (state && !problem && check(config))
         text = make_text(config, state);
-        if (!text)
-            command_out_of_memory();
-    }
     free(state);
     return text;
 }
