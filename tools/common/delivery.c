@@ -8,8 +8,10 @@
 #include "engine/engine.h"
 #include "lane/lane_stats.h"
 #include "lane/losses.h"
+#include "os/log.h"
 #include "runtime/runtime.h"
 #include "status/ledger.h"
+#include "status/report.h"
 #include "text/buffer.h"
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
@@ -46,6 +48,15 @@ bool delivery_has_ended(void)
             return false;
     }
     return status.end_reason == WEIR_DROPPED_FAILED;
+}
+
+int64_t delivery_timeout_ns(void)
+{
+    uint64_t generation;
+    struct wr_config *config = wr_engine_config(wr_runtime_engine(wr_runtime_get()), &generation);
+    int64_t timeout_ns = config->settings.shutdown_timeout_ns;
+    wr_config_drop(config);
+    return timeout_ns;
 }
 
 uint64_t delivery_queued(void)
@@ -94,6 +105,16 @@ void delivery_put(struct wr_buffer *out, const char *handler, const weir_handler
     if (stats->spooled)
         wr_buffer_put_format(out, ", %" PRIu64 " on disk", stats->spooled);
     wr_buffer_put_text(out, stats->failing ? ", failing\n" : "\n");
+}
+
+bool delivery_warn_of_unrouted(void)
+{
+    weir_stats stats;
+    struct wr_engine *engine = wr_runtime_engine(wr_runtime_get());
+    weir_get_stats(&stats, sizeof stats);
+    if (stats.unrouted && !wr_log_wants(engine->log, WEIR_LOG_INFO)) /* at that level the ledger contains it */
+        wr_report_unrouted(engine, WEIR_LOG_WARNING);
+    return stats.unrouted;
 }
 
 bool delivery_report(bool verbose)

@@ -14,6 +14,7 @@
 #include <weir/weir.h>
 
 #include "command.h"
+#include "delivery.h"
 #include "engine/engine.h"
 #include "notify.h"
 #include "os/clock.h"
@@ -225,20 +226,11 @@ static void wait_for_end(struct service *service)
 
 /* ---- Ending ---------------------------------------------------------------------------------- */
 
-static int64_t shutdown_timeout_ns(void)
-{
-    uint64_t generation;
-    struct wr_config *config = wr_engine_config(engine(), &generation);
-    int64_t timeout_ns = config->settings.shutdown_timeout_ns;
-    wr_config_drop(config);
-    return timeout_ns;
-}
-
 /* The supervisor waits longer than weir itself does. */
 static void deliver_rest(struct service *service)
 {
     const int64_t grace_ns = 10 * WR_NS_PER_S;
-    service->timeout_ns = shutdown_timeout_ns();
+    service->timeout_ns = delivery_timeout_ns();
     notify_stopping((service->timeout_ns + grace_ns) / 1000);
     int64_t again_ns = wr_clock_monotonic_ns() + SAME_SIGNAL_MS * WR_NS_PER_MS;
     start_or_run(drain, service);

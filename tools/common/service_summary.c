@@ -9,9 +9,7 @@
 #include "delivery.h"
 #include "engine/engine.h"
 #include "lane/losses.h"
-#include "os/log.h"
 #include "runtime/runtime.h"
-#include "status/report.h"
 #include "status/status_json.h"
 #include "status/status_page.h"
 #include "text/buffer.h"
@@ -95,11 +93,9 @@ static bool check_refusals(void)
 static bool check_process(void)
 {
     weir_stats stats;
-    struct wr_engine *engine = wr_runtime_engine(wr_runtime_get());
+    delivery_warn_of_unrouted();
     weir_get_stats(&stats, sizeof stats);
     uint64_t late = stats.refused[WEIR_REFUSED_CLOSED];
-    if (stats.unrouted && !wr_log_wants(engine->log, WEIR_LOG_INFO)) /* at that level the ledger contains it */
-        wr_report_unrouted(engine, WEIR_LOG_WARNING);
     if (late)
         command_fail("%" PRIu64 " values were read too late to be added", late);
     return !late;

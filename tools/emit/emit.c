@@ -22,7 +22,6 @@
 #include "registry/name.h"
 #include "runtime/event.h"
 #include "runtime/runtime.h"
-#include "status/report.h"
 #include "text/units.h"
 
 #include "../../plugins/patterns/patterns.h"
@@ -225,24 +224,13 @@ static int add_input(const struct command *command, const struct request *reques
     return counts.invalid || counts.left_out || counts.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Logs the groups whose values no handler got. Returns whether there are any. */
-static bool warn_of_unrouted(void)
-{
-    weir_stats stats;
-    struct wr_engine *engine = wr_runtime_engine(wr_runtime_get());
-    weir_get_stats(&stats, sizeof stats);
-    if (stats.unrouted && !wr_log_wants(engine->log, WEIR_LOG_INFO)) /* at that level the ledger contains it */
-        wr_report_unrouted(engine, WEIR_LOG_WARNING);
-    return stats.unrouted;
-}
-
 static int emit(const struct command *command, struct request *request)
 {
     if (!configure_from(request->config))
         return EXIT_FAILURE;
     int result = request->reads_input ? add_input(command, request) : add_arguments(request);
     bool delivered = delivery_report(request->verbose);
-    if (warn_of_unrouted() && request->strict)
+    if (delivery_warn_of_unrouted() && request->strict)
         result = EXIT_FAILURE;
     weir_shutdown(delivered ? -1 : 0); /* the timeout for the rest has expired */
     return delivered ? result : EXIT_FAILURE;

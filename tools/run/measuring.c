@@ -189,15 +189,6 @@ bool measuring_start(const struct measuring *measuring)
 
 /* ---- Asking ---------------------------------------------------------------------------------- */
 
-int64_t measuring_timeout_ns(void)
-{
-    uint64_t generation;
-    struct wr_config *config = wr_engine_config(wr_runtime_engine(wr_runtime_get()), &generation);
-    int64_t timeout_ns = config->settings.shutdown_timeout_ns;
-    wr_config_drop(config);
-    return timeout_ns;
-}
-
 struct measuring_lost measuring_lost(void)
 {
     struct measuring_lost lost = {0};

@@ -22,9 +22,6 @@ struct measuring {
  * process. Returns false after printing why. */
 bool measuring_start(const struct measuring *measuring);
 
-/* How long the end may take: settings.shutdown_timeout. */
-int64_t measuring_timeout_ns(void);
-
 /* What was read of the command's values, for the report at the end. */
 struct measuring_lost {
     uint64_t bad_lines, refused; /* lines that could not be read; values that were not allowed */

@@ -20,6 +20,7 @@
 #include <weir/weir.h>
 
 #include "common/command.h"
+#include "common/delivery.h"
 #include "common/figures.h"
 #include "job.h"
 #include "measuring.h"
@@ -295,7 +296,7 @@ static int begin(struct run *run)
         return 0;
     set_state(run, "failed");
     command_fail("%s: %s", run->request.arguments[0], strerror(problem));
-    weir_shutdown(measuring_timeout_ns() / WR_NS_PER_MS); /* the sources must not miss the pipe */
+    weir_shutdown(delivery_timeout_ns() / WR_NS_PER_MS); /* the sources must not miss the pipe */
     return problem == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
@@ -351,7 +352,7 @@ static void *drain(void *argument)
 static void deliver_rest(struct run *run)
 {
     pthread_t thread;
-    run->timeout_ns = measuring_timeout_ns();
+    run->timeout_ns = delivery_timeout_ns();
     if (wr_thread_start(drain, run, &thread))
         pthread_detach(thread);
     else

@@ -6,6 +6,7 @@
 
 #include <weir/weir.h>
 
+#include "lane/losses.h"
 #include "program.h"
 
 enum { THREADS = 2, VALUES = 500, SHUTDOWN_MS = 1000 };
@@ -41,9 +42,7 @@ static void check_ledger(void)
     weir_handler_stats stats = {.size = sizeof stats};
     if (weir_get_handler_stats("vet", &stats, sizeof stats))
         vet_fail("%s", weir_last_error());
-    uint64_t dropped = 0;
-    for (int i = 0; i < WEIR_DROPPED_MAX; i++)
-        dropped += stats.dropped[i];
+    uint64_t dropped = wr_losses_sum(stats.dropped);
     if (stats.faults)
         vet_fail("in a program, it violated the contract %" PRIu64 " times; WEIR_LOG=error shows how",
                  stats.faults);

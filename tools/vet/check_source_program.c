@@ -8,6 +8,7 @@
 #include <weir/handler.h>
 #include <weir/weir.h>
 
+#include "lane/losses.h"
 #include "program.h"
 #include "specimen.h"
 #include "subject.h"
@@ -109,9 +110,7 @@ static void check_ledger(void)
     weir_handler_stats stats = {.size = sizeof stats};
     if (weir_get_handler_stats("sink", &stats, sizeof stats))
         vet_fail("%s", weir_last_error());
-    uint64_t dropped = 0;
-    for (int i = 0; i < WEIR_DROPPED_MAX; i++)
-        dropped += stats.dropped[i];
+    uint64_t dropped = wr_losses_sum(stats.dropped);
     if (dropped || stats.offered != stats.delivered)
         vet_fail("the ledger does not balance: %" PRIu64 " offered, %" PRIu64 " delivered, %" PRIu64 " dropped",
                  stats.offered, stats.delivered, dropped);
