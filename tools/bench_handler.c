@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "common/command.h"
 #include "common/json.h"
+#include "os/clock.h"
 #include "text/error.h"
 #include "text/units.h"
 #include "vet/child.h"
@@ -34,13 +34,6 @@ static struct {
     uint32_t measured; /* sizes */
 } * bench;
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static int compare(const void *a, const void *b)
 {
     const int64_t first = *(const int64_t *)a, second = *(const int64_t *)b;
@@ -51,7 +44,7 @@ static int compare(const void *a, const void *b)
 static void measure(struct vet_probe *probe, uint32_t size, int64_t *times_ns, struct timing *timing)
 {
     uint64_t count = 0;
-    int64_t begin_ns = now_ns(), spent_ns = 0;
+    int64_t begin_ns = wr_clock_monotonic_ns(), spent_ns = 0;
     const struct vet_recipe recipe = {.count = size, .seed = size};
     vet_probe_must_deliver(probe, recipe);
     do {
@@ -61,15 +54,15 @@ static void measure(struct vet_probe *probe, uint32_t size, int64_t *times_ns, s
         next.sequence = probe->sequence;
         probe->sequence += size;
         const weir_batch *batch = vet_batches_make(&next);
-        int64_t before_ns = now_ns();
+        int64_t before_ns = wr_clock_monotonic_ns();
         vet_probe_emit(probe, batch, &outcome);
-        times_ns[count] = now_ns() - before_ns;
+        times_ns[count] = wr_clock_monotonic_ns() - before_ns;
         spent_ns += times_ns[count++];
         vet_batches_end(batch);
         if (outcome.code != WEIR_OUTCOME_OK || outcome.done < size)
             vet_fail("a batch of %u samples was not accepted: %s", size,
                      *probe->reason ? probe->reason : "accepted in part");
-    } while (count < MAX_BATCHES && now_ns() - begin_ns < bench->time_ns);
+    } while (count < MAX_BATCHES && wr_clock_monotonic_ns() - begin_ns < bench->time_ns);
     qsort(times_ns, count, sizeof *times_ns, compare);
     const int64_t median_ns = times_ns[count / 2], p99_ns = times_ns[count * 99 / 100];
     *timing =

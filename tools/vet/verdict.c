@@ -4,18 +4,17 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "os/clock.h"
+#include "text/common.h"
 #include "vet.h"
 
 struct vet_page *vet_page;
 
 int64_t vet_now_ms(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return wr_clock_monotonic_ns() / WR_NS_PER_MS;
 }
 
 bool vet_has_time(void)
