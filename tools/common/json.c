@@ -10,22 +10,14 @@
 #include "text/number.h"
 #include "text/utf8.h"
 
-/* json-c returns NULL if it has no memory. */
-static struct json_object *check_new(struct json_object *value)
-{
-    if (!value)
-        command_out_of_memory();
-    return value;
-}
-
 struct json_object *json_start_object(void)
 {
-    return check_new(json_object_new_object());
+    return command_must(json_object_new_object());
 }
 
 struct json_object *json_start_array(void)
 {
-    return check_new(json_object_new_array());
+    return command_must(json_object_new_array());
 }
 
 /* The parent owns the value. NULL is JSON's null. */
@@ -59,7 +51,7 @@ void json_add_piece(struct json_object *parent, const char *key, const char *tex
         command_out_of_memory();
     const char *bytes = is_valid ? text : shown.data;
     size_t count = is_valid ? length : shown.length;
-    add(parent, key, check_new(json_object_new_string_len(bytes, (int)count)));
+    add(parent, key, command_must(json_object_new_string_len(bytes, (int)count)));
     wr_buffer_fini(&shown);
 }
 
@@ -87,18 +79,18 @@ void json_add_expandable(struct json_object *parent, const char *key, const char
 
 void json_add_bool(struct json_object *parent, const char *key, bool value)
 {
-    add(parent, key, check_new(json_object_new_boolean(value)));
+    add(parent, key, command_must(json_object_new_boolean(value)));
 }
 
 void json_add_count(struct json_object *parent, const char *key, uint64_t count)
 {
-    add(parent, key, check_new(json_object_new_uint64(count)));
+    add(parent, key, command_must(json_object_new_uint64(count)));
 }
 
 /* json-c prints the text instead of the number, which it would format with "%.17g". */
 static void add_formatted(struct json_object *parent, const char *key, double number, const char *text)
 {
-    add(parent, key, check_new(json_object_new_double_s(number, text)));
+    add(parent, key, command_must(json_object_new_double_s(number, text)));
 }
 
 void json_add_number(struct json_object *parent, const char *key, double number)
@@ -130,7 +122,7 @@ void json_add_literal(struct json_object *parent, const char *key, const char *l
     if (strcmp(literal, "true") == 0 || strcmp(literal, "false") == 0)
         json_add_bool(parent, key, *literal == 't');
     else if (wr_number_read_int(literal, &integer))
-        add(parent, key, check_new(json_object_new_int64(integer)));
+        add(parent, key, command_must(json_object_new_int64(integer)));
     else if (wr_number_read_double(literal, &number))
         json_add_number(parent, key, number);
     else

@@ -107,24 +107,17 @@ static void add_description(struct json_object *option, const weir_option *row)
 }
 
 /* Items are separated by commas, as in an option table. */
-static void add_list(struct json_object *option, const char *key, const char *items)
-{
-    struct json_object *array = json_add_array(option, key);
-    while (*items) {
-        size_t length = strcspn(items, ",");
-        json_add_piece(array, NULL, items, length);
-        items += length + (items[length] == ',');
-    }
-}
-
-static void add_numbers(struct json_object *option, const char *key, const char *items)
+static void add_list(struct json_object *option, const char *key, const char *items, bool are_numbers)
 {
     struct json_object *array = json_add_array(option, key);
     while (*items) {
         char number[32];
         size_t length = strcspn(items, ",");
         snprintf(number, sizeof number, "%.*s", (int)length, items);
-        json_add_literal(array, NULL, number);
+        if (are_numbers)
+            json_add_literal(array, NULL, number);
+        else
+            json_add_piece(array, NULL, items, length);
         items += length + (items[length] == ',');
     }
 }
@@ -135,12 +128,7 @@ static void add_default(struct json_object *option, const weir_option *row, cons
     case WEIR_OPTION_BOOL:
     case WEIR_OPTION_INT:
     case WEIR_OPTION_DOUBLE: json_add_literal(option, "default", value); break;
-    case WEIR_OPTION_LIST:
-        if (row->allowed)
-            add_numbers(option, "default", value);
-        else
-            add_list(option, "default", value);
-        break;
+    case WEIR_OPTION_LIST: add_list(option, "default", value, row->allowed); break;
     default: json_add_text(option, "default", value);
     }
 }
@@ -183,11 +171,11 @@ static void add_constraint(struct json_object *option, const weir_option *row)
     switch (row->type) {
     case WEIR_OPTION_DURATION:
         schema_add_all_of(option, "duration");
-        add_list(option, "examples", "200ms,5s,1m");
+        add_list(option, "examples", "200ms,5s,1m", false);
         break;
     case WEIR_OPTION_SIZE:
         schema_add_all_of(option, "size");
-        add_list(option, "examples", "64KiB,4MiB,1GiB");
+        add_list(option, "examples", "64KiB,4MiB,1GiB", false);
         break;
     case WEIR_OPTION_STRING: schema_add_all_of(option, "text"); break;
     case WEIR_OPTION_PATH:
