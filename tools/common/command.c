@@ -92,6 +92,12 @@ char *command_join(const char *folder, const char *name)
     return command_take(&path);
 }
 
+bool command_has_ending(const char *text, size_t length, const char *ending)
+{
+    size_t wanted = strlen(ending);
+    return length > wanted && memcmp(text + length - wanted, ending, wanted) == 0;
+}
+
 void command_put_text(struct wr_buffer *out, const char *text)
 {
     wr_utf8_show(out, text, strlen(text), 0);

@@ -97,6 +97,9 @@ void command_print_buffer(struct wr_buffer *text, FILE *to);
 /* Returns FOLDER/NAME; the caller frees. Ends the program if there is no memory. */
 char *command_join(const char *folder, const char *name);
 
+/* Whether a text of that length has this ending, and something before it. */
+bool command_has_ending(const char *text, size_t length, const char *ending);
+
 /* Appends text from outside the command, such as a name or a path, escaped for a terminal: control and
  * formatting characters, and bytes that are not UTF-8. */
 void command_put_text(struct wr_buffer *out, const char *text);

@@ -14,12 +14,6 @@
 
 /* ---- URLs ------------------------------------------------------------------------------------ */
 
-static bool ends_with(const char *text, size_t length, const char *ending)
-{
-    size_t wanted = strlen(ending);
-    return length >= wanted && memcmp(text + length - wanted, ending, wanted) == 0;
-}
-
 bool mlbench_run_set_url(struct mlbench_run *run, const char *url)
 {
     struct wr_buffer api = {0};
@@ -31,7 +25,7 @@ bool mlbench_run_set_url(struct mlbench_run *run, const char *url)
     while (url[length - 1] == '/')
         length--;
     wr_buffer_put(&api, url, length);
-    wr_buffer_put_text(&api, ends_with(url, length, "/api") ? "/" : "/api/");
+    wr_buffer_put_text(&api, command_has_ending(url, length, "/api") ? "/" : "/api/");
     run->api = wr_buffer_take(&api);
     if (!run->api)
         command_out_of_memory();

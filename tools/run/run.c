@@ -98,8 +98,8 @@ static int set_mlbench(const struct command *command, struct request *request, c
 
 static bool has_ending(const char *path, const char *ending)
 {
-    size_t length = strlen(path), wanted = strlen(ending);
-    return length > wanted && path[length - wanted - 1] != '/' && strcmp(path + length - wanted, ending) == 0;
+    size_t length = strlen(path);
+    return command_has_ending(path, length, ending) && path[length - strlen(ending) - 1] != '/';
 }
 
 /* Never freed. */
@@ -164,18 +164,24 @@ static int read_arguments(const struct command *command, struct request *request
     return result == COMMAND_CONTINUE ? result : EXIT_NOT_RUN;
 }
 
+/* Takes the text, cut behind a whole character. */
+static char *take_cut(struct wr_buffer *buffer, size_t most)
+{
+    char *text = command_take(buffer);
+    size_t length = strlen(text), where;
+    for (length = length < most ? length : most; !wr_utf8_is_valid(text, length, &where); length--)
+        ;
+    text[length] = '\0';
+    return text;
+}
+
 /* For the label: the file's name, as text. Never freed. */
 static const char *name_command(const char *path)
 {
     struct wr_buffer name = {0};
     const char *slash = strrchr(path, '/');
     command_put_text(&name, slash && slash[1] ? slash + 1 : path);
-    char *text = command_take(&name);
-    size_t length = strlen(text), where;
-    for (length = length < NAME_BYTES ? length : NAME_BYTES; !wr_utf8_is_valid(text, length, &where); length--)
-        ;
-    text[length] = '\0';
-    return text;
+    return take_cut(&name, NAME_BYTES);
 }
 
 /* The command and its arguments as text, cut where they are long. The caller frees it. */
@@ -187,13 +193,7 @@ static char *make_title(char **arguments)
         wr_buffer_put_text(&title, i ? " " : "");
         command_put_text(&title, arguments[i]);
     }
-    char *text = command_take(&title);
-    size_t length = strlen(text), where;
-    for (length = length < TITLE_BYTES ? length : TITLE_BYTES; !wr_utf8_is_valid(text, length, &where);
-         length--)
-        ;
-    text[length] = '\0';
-    return text;
+    return take_cut(&title, TITLE_BYTES);
 }
 
 /* ---- Output ---------------------------------------------------------------------------------- */

@@ -44,8 +44,7 @@ static void refuse(void *context, const struct wr_parse_fault *fault)
 
 static bool has_ending(const char *path, const char *ending)
 {
-    size_t length = strlen(path), wanted = strlen(ending);
-    return length > wanted && strcmp(path + length - wanted, ending) == 0;
+    return command_has_ending(path, strlen(path), ending);
 }
 
 static const struct wr_parser_type *choose_type(const char *path)

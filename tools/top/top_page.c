@@ -42,16 +42,10 @@ static const char *find_label(const struct wr_parse_record *record, const char *
     return NULL;
 }
 
-static bool has_ending(const char *name, size_t length, const char *ending)
-{
-    size_t ending_length = strlen(ending);
-    return length > ending_length && strcmp(name + length - ending_length, ending) == 0;
-}
-
 /* Cuts NAME.bucket, NAME_count and the like. */
 static bool take_ending(struct sample *sample, const char *name, const char *ending, enum part part)
 {
-    bool has_it = has_ending(name, sample->name_length, ending);
+    bool has_it = command_has_ending(name, sample->name_length, ending);
     if (has_it) {
         sample->part = part;
         sample->name_length -= strlen(ending);
@@ -76,7 +70,7 @@ static bool classify(const struct wr_parse_record *record, struct sample *sample
         return take_ending(sample, name, "_count", COUNT) || take_ending(sample, name, "_sum", SUM);
     }
     bool is_declared = record->instrument != WEIR_VALUE;
-    if (record->cumulative || (!is_declared && has_ending(name, sample->name_length, "_total")))
+    if (record->cumulative || (!is_declared && command_has_ending(name, sample->name_length, "_total")))
         sample->kind = TOP_COUNTER;
     return sample->kind == TOP_COUNTER || (!find_label(record, "le") && !find_label(record, "quantile"));
 }
