@@ -478,8 +478,8 @@ def every_starts_at_the_top_of_a_terminal(folder):
 @case
 def usage_errors_exit_with_2_and_are_explained(folder):
     for arguments, words in ((("x",), '"x" is not a process id'), (("0",), '"0" is not a process id'), (("-1",), "invalid option"),
-                             (("1", "2"), "at most one PID or URL is allowed"), (("--every=0s",), '--every: "0s" is not a time from 100ms to 1d'),
-                             (("--every", "1"), '"1" is not a time'), (("--every", "2d"), "from 100ms to 1d"),
+                             (("1", "2"), "at most one PID or URL is allowed"), (("--every=0s",), '--every: "0s" is not a duration from 100ms to 1d'),
+                             (("--every", "1"), '"1" is not a duration'), (("--every", "2d"), "from 100ms to 1d"),
                              (("--every",), "requires an argument"), (("--look",), "unrecognized option"), (("-w",), "invalid option"),
                              (("99999999999999999999",), "is not a process id")):
         done = run(WEIR, "status", *arguments)

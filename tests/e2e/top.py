@@ -354,7 +354,7 @@ def without_a_count_a_lost_page_is_read_again():
 @case
 def wrong_arguments_are_refused():
     for arguments, reason in ((("localhost:9464",), '"localhost:9464" is not a URL like http://127.0.0.1:9464/metrics'), (("--count", "0"), '--count: "0" is not a number'),
-                              (("--count", "2x"), '"2x" is not a number'), (("--every", "1"), '--every: "1" is not a time from 100ms to 1d'),
+                              (("--count", "2x"), '"2x" is not a number'), (("--every", "1"), '--every: "1" is not a duration from 100ms to 1d'),
                               (("http://a", "http://b"), "at most one URL")):
         done = run(WEIR, "top", *arguments)
         assert done.returncode == 2 and reason in done.stderr and "usage: weir top" in done.stderr, (arguments, done)

@@ -10,7 +10,9 @@
 #include "figures.h"
 #include "handler/plugin.h"
 #include "text/buffer.h"
+#include "text/common.h"
 #include "text/error.h"
+#include "text/units.h"
 #include "text/utf8.h"
 
 /* ---- Output ---------------------------------------------------------------------------------- */
@@ -165,6 +167,14 @@ int command_read_name(const struct command *command, int argc, char **argv, int 
         return command_show_usage(command);
     *name = argv[optind];
     return check_names(command, argc, max_names);
+}
+
+int command_read_every(const struct command *command, const char *text, int least_ms, int64_t *every_ns)
+{
+    if (wr_units_read_duration(text, every_ns) && *every_ns >= least_ms * WR_NS_PER_MS &&
+        *every_ns <= 86400 * WR_NS_PER_S)
+        return COMMAND_CONTINUE;
+    return command_refuse(command, "--every: \"%s\" is not a duration from %dms to 1d", text, least_ms);
 }
 
 struct wr_config *command_read_config(const char *file, struct wr_problems *problems, struct wr_error *error)

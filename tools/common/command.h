@@ -3,6 +3,7 @@
 #define WEIR_TOOLS_COMMAND_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -50,6 +51,9 @@ int command_read_listing(const struct command *command, int argc, char **argv, i
 
 /* Parses --help and at most `max_names` names. *name is NULL if there is none. */
 int command_read_name(const struct command *command, int argc, char **argv, int max_names, const char **name);
+
+/* Parses the argument of --every: from least_ms to a day. Returns COMMAND_CONTINUE or the exit code. */
+int command_read_every(const struct command *command, const char *text, int least_ms, int64_t *every_ns);
 
 /* Reads the configuration `file`, or that of WEIR_CONFIG if file is NULL. problems: as for wr_config_read_all;
  * NULL: the first error ends it. Returns NULL with *error set, unless that is in the problems. */

@@ -6,15 +6,8 @@
 #include "figures.h"
 #include "text/buffer.h"
 #include "text/common.h"
-#include "text/units.h"
 
 /* ---- When ------------------------------------------------------------------------------------ */
-
-bool live_table_read_every(const char *text, int64_t *every_ns)
-{
-    return wr_units_read_duration(text, every_ns) && *every_ns >= 100 * WR_NS_PER_MS &&
-           *every_ns <= 86400 * WR_NS_PER_S;
-}
 
 void live_table_pause(int64_t every_ns)
 {

@@ -12,13 +12,7 @@ struct wr_buffer;
 
 /* ---- When ------------------------------------------------------------------------------------ */
 
-/* What live_table_read_every allows, for messages. */
-#define LIVE_TABLE_EVERY_HINT "a time from 100ms to 1d"
-
-enum { LIVE_TABLE_EVERY_S = 2 }; /* the default */
-
-/* Parses the argument of --every. Returns false if it is not valid. */
-bool live_table_read_every(const char *text, int64_t *every_ns);
+enum { LIVE_TABLE_EVERY_S = 2 }; /* the default of --every */
 
 void live_table_pause(int64_t every_ns);
 

@@ -23,22 +23,12 @@
 #include "runtime/runtime.h"
 #include "service_summary.h"
 #include "text/common.h"
-#include "text/units.h"
 
 /* SAME_SIGNAL_MS: timeout(1), for example, sends a signal to a process and then to its process group: these are
  * one request. */
 enum { IDLE_MS = 1000, TEND_MS = 100, SAME_SIGNAL_MS = 1000 };
 
 enum event { EVENT_NONE, EVENT_STOP, EVENT_RELOAD };
-
-/* ---- Arguments ------------------------------------------------------------------------------- */
-
-bool service_set_every(struct service *service, const char *text)
-{
-    service->is_verbose = true;
-    return wr_units_read_duration(text, &service->every_ns) && service->every_ns >= 100 * WR_NS_PER_MS &&
-           service->every_ns <= 86400 * WR_NS_PER_S;
-}
 
 /* ---- Starting -------------------------------------------------------------------------------- */
 

@@ -26,9 +26,6 @@ struct service {
     int64_t summary_ns, timeout_ns;
 };
 
-/* The option --every. Returns false if it is not a duration from 100ms to 1d. */
-bool service_set_every(struct service *service, const char *text);
-
 /* Takes the signals. To be called before any thread starts. Returns false after printing why. */
 bool service_open(struct service *service);
 

@@ -40,8 +40,9 @@ static int read_arguments(const struct command *command, struct service *service
         case OPTION_INSECURE: request->statsd.is_insecure = true; break;
         case OPTION_STRICT: service->is_strict = true; break;
         case OPTION_EVERY:
-            if (!service_set_every(service, optarg))
-                return command_refuse(command, "--every: \"%s\" is not a duration from 100ms to 1d", optarg);
+            service->is_verbose = true;
+            if (command_read_every(command, optarg, 100, &service->every_ns) != COMMAND_CONTINUE)
+                return EXIT_USAGE;
             break;
         case 'h': return command_print_help(command, stdout);
         default: return command_show_usage(command);

@@ -34,7 +34,6 @@
 #include "../../plugins/report/report_file.h"
 #include "text/buffer.h"
 #include "text/common.h"
-#include "text/units.h"
 #include "text/utf8.h"
 
 /* As of env(1), beside EXIT_NOT_RUN. */
@@ -71,14 +70,6 @@ struct run {
 };
 
 /* ---- Arguments ------------------------------------------------------------------------------- */
-
-static int set_every(const struct command *command, struct request *request, const char *text)
-{
-    if (wr_units_read_duration(text, &request->every_ns) && request->every_ns >= 10 * WR_NS_PER_MS &&
-        request->every_ns <= 86400 * WR_NS_PER_S)
-        return COMMAND_CONTINUE;
-    return command_refuse(command, "--every: \"%s\" is not a duration from 10ms to 1d", text);
-}
 
 static int set_progress(const struct command *command, struct request *request, const char *when)
 {
@@ -150,7 +141,7 @@ static int read_arguments(const struct command *command, struct request *request
         switch (option) {
         case 'c': request->config = optarg; break;
         case 'q': request->is_quiet = true; break;
-        case OPTION_EVERY: result = set_every(command, request, optarg); break;
+        case OPTION_EVERY: result = command_read_every(command, optarg, 10, &request->every_ns); break;
         case OPTION_MLBENCH: result = set_mlbench(command, request, optarg); break;
         case OPTION_PROGRESS: result = set_progress(command, request, optarg); break;
         case OPTION_REPORT: result = set_report(command, request, optarg); break;

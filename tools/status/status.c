@@ -150,8 +150,8 @@ static int read_options(const struct command *command, int argc, char **argv, st
         case OPTION_WATCH: request->is_watch = true; break;
         case OPTION_TOKEN_FILE: request->token_file = optarg; break;
         case OPTION_EVERY:
-            if (!live_table_read_every(optarg, &request->every_ns))
-                return command_refuse(command, "--every: \"%s\" is not " LIVE_TABLE_EVERY_HINT, optarg);
+            if (command_read_every(command, optarg, 100, &request->every_ns) != COMMAND_CONTINUE)
+                return EXIT_USAGE;
             break;
         default: return command_show_usage(command);
         }

@@ -118,8 +118,8 @@ static int read_options(const struct command *command, int argc, char **argv, st
                                       COUNT_MOST);
             break;
         case OPTION_EVERY:
-            if (!live_table_read_every(optarg, &request->every_ns))
-                return command_refuse(command, "--every: \"%s\" is not " LIVE_TABLE_EVERY_HINT, optarg);
+            if (command_read_every(command, optarg, 100, &request->every_ns) != COMMAND_CONTINUE)
+                return EXIT_USAGE;
             break;
         default: return command_show_usage(command);
         }
