@@ -13,25 +13,7 @@
 #include "state.h"
 #include "watch.h"
 
-/* What no callback may do, except for emit and flush of a handler whose destination this is. */
-static void check_standard(const struct vet_state *before, const struct vet_state *after, const char *callback)
-{
-    int fd = vet_state_written(before, after);
-    if (!fd)
-        return;
-    vet_see("responsibilities-and-threads");
-    vet_fail("%s writes to standard %s, which is the program's; use host->log", callback,
-             fd == 1 ? "output" : "error");
-}
-
-static void check_state(const struct vet_state *before, const struct vet_state *after, const char *callback)
-{
-    char text[400];
-    if (!vet_state_differs(before, after, text, sizeof text))
-        return;
-    vet_see("responsibilities-and-threads");
-    vet_fail("%s changes %s, which is the program's", callback, text);
-}
+static const char state_guide[] = "responsibilities-and-threads";
 
 /* ---- Prepare --------------------------------------------------------------------------------- */
 
@@ -48,8 +30,7 @@ void vet_check_prepare(const struct vet_subject *subject)
     vet_descriptors_check(descriptors, 0, "prepare leaves descriptors open");
     if (vet_descriptors_threads(threads) > threads)
         vet_fail("prepare starts threads, which a forked child would not have");
-    check_state(&before, &after, "prepare");
-    check_standard(&before, &after, "prepare");
+    vet_state_check(&before, &after, "prepare", false, state_guide);
     vet_pass("it leaves no descriptors and no threads");
 }
 
@@ -74,8 +55,7 @@ static void check_side_effects(const struct vet_subject *subject)
     vet_descriptors_check(descriptors, 0, "create opens descriptors; only open may do this");
     if (vet_descriptors_threads(threads) > threads)
         vet_fail("create starts threads; only open may do this");
-    check_state(&before, &after, "create");
-    check_standard(&before, &after, "create");
+    vet_state_check(&before, &after, "create", false, state_guide);
     vet_probe_destroy(&probe);
 }
 
@@ -222,9 +202,8 @@ static void compare_state(const void *ctx, const char *callback)
     const struct vet_probe *probe = ctx;
     struct vet_state after;
     vet_state_take(&after);
-    check_state(&before_call, &after, callback);
-    if (vet_state_written(&before_call, &after) && !may_write(probe, callback, &after))
-        check_standard(&before_call, &after, callback);
+    bool is_allowed = vet_state_written(&before_call, &after) && may_write(probe, callback, &after);
+    vet_state_check(&before_call, &after, callback, is_allowed, state_guide);
 }
 
 static void live_and_wake(struct vet_probe *probe)

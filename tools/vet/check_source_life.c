@@ -279,15 +279,9 @@ static void take_state(void)
 static void compare_state(const void *specimen, const char *callback)
 {
     struct vet_state after;
-    char text[400];
     (void)specimen;
     vet_state_take(&after);
-    if (vet_state_differs(&before_call, &after, text, sizeof text))
-        vet_fail("%s changes %s, which is the program's", callback, text);
-    int fd = vet_state_written(&before_call, &after);
-    if (fd)
-        vet_fail("%s writes to standard %s, which is the program's; use host->log", callback,
-                 fd == 1 ? "output" : "error");
+    vet_state_check(&before_call, &after, callback, false, NULL);
 }
 
 void vet_check_source_state(const struct vet_subject *subject)

@@ -9,6 +9,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "vet.h"
+
 static const struct {
     int number;
     const char *name;
@@ -143,4 +145,19 @@ int vet_state_written(const struct vet_state *before, const struct vet_state *af
         if (after->standard[fd].size != before->standard[fd].size)
             return fd;
     return 0;
+}
+
+void vet_state_check(const struct vet_state *before, const struct vet_state *after, const char *callback,
+                     bool may_write, const char *guide)
+{
+    char text[400];
+    bool has_changed = vet_state_differs(before, after, text, sizeof text);
+    int fd = may_write ? 0 : vet_state_written(before, after);
+    if (guide && (has_changed || fd))
+        vet_see(guide);
+    if (has_changed)
+        vet_fail("%s changes %s, which is the program's", callback, text);
+    if (fd)
+        vet_fail("%s writes to standard %s, which is the program's; use host->log", callback,
+                 fd == 1 ? "output" : "error");
 }

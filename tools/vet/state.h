@@ -35,6 +35,11 @@ void vet_state_take(struct vet_state *state);
 /* Returns whether the states differ; writes the first difference to text ("the umask from 022 to 00"). */
 bool vet_state_differs(const struct vet_state *before, const struct vet_state *after, char *text, size_t size);
 
+/* Fails the check if a callback has changed the state, or has written to standard output or error, unless
+ * may_write. guide: for vet_see; NULL: the check's own section. */
+void vet_state_check(const struct vet_state *before, const struct vet_state *after, const char *callback,
+                     bool may_write, const char *guide);
+
 /* Returns the standard descriptor that was written to, 1 or 2; 0: none. */
 int vet_state_written(const struct vet_state *before, const struct vet_state *after);
 

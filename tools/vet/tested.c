@@ -118,14 +118,14 @@ void vet_fenced_init(struct vet_fenced *fenced, uint32_t done)
     fenced->outcome = (weir_outcome){.size = sizeof fenced->outcome, .code = WEIR_OUTCOME_OK, .done = done};
 }
 
-bool vet_fenced_check(const struct vet_fenced *fenced, const char *callback)
+void vet_fenced_check(const struct vet_fenced *fenced, const char *callback)
 {
     if (fenced->outcome.size != sizeof fenced->outcome)
         vet_fail("%s changes outcome->size, which is read-only", callback);
     for (size_t i = 0; i < sizeof fenced->fence; i++)
         if (fenced->fence[i] != FENCE)
-            return false;
-    return true;
+            vet_fail("%s writes beyond the end of the outcome, which is %zu bytes long", callback,
+                     sizeof fenced->outcome);
 }
 
 void vet_fenced_check_reason(const struct vet_fenced *fenced, const char *callback)

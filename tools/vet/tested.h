@@ -47,8 +47,8 @@ struct vet_fenced {
 
 void vet_fenced_init(struct vet_fenced *fenced, uint32_t done);
 
-/* Fails the check if the outcome's size has changed. Returns whether the fence is as it was. */
-bool vet_fenced_check(const struct vet_fenced *fenced, const char *callback);
+/* Fails the check if the outcome's size has changed, or the fence. */
+void vet_fenced_check(const struct vet_fenced *fenced, const char *callback);
 
 /* Fails the check if the reason is not a text, or missing. */
 void vet_fenced_check_reason(const struct vet_fenced *fenced, const char *callback);
