@@ -8,7 +8,8 @@
 enum { DATES_ROOM = 40 };
 
 /* Parses "2026-11-21T12:34:56.789012Z": T or a blank between, seconds and their decimals optional, then
- * nothing (UTC), Z, or an offset like +01:00. Microseconds since 1970. Returns false if it is no date. */
+ * nothing (UTC), Z, or an offset like +01:00. Microseconds since 1970; nanoseconds have room for them, too.
+ * Returns false if it is no date, or one before 1678 or after 2261. */
 bool dates_parse(const char *text, int64_t *time_us);
 
 enum dates_style {

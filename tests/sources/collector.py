@@ -201,6 +201,7 @@ def what_is_at_fault_is_named(folder):
     good = {"run_id": "1", "name": "x", "cumulative": "False", "date": "2030-01-01T00:00:00", "value": "1", "metadata": ""}
     for change, word, status in (({"run_id": None}, "Run ID has to be supplied", 400), ({"run_id": "9"}, "Run not found", 404),
                                  ({"run_id": "x"}, "run_id", 400), ({"date": "2030-02-30T00:00:00"}, "date", 400), ({"date": "now"}, "date", 400),
+                                 ({"date": "9999-01-01T00:00:00"}, "date", 400), ({"date": "0001-01-01T00:00:00"}, "date", 400),
                                  ({"cumulative": "maybe"}, "cumulative", 400), ({"name": "n" * 256}, "name", 400), ({"value": None}, "value", 400),
                                  ({"metadata": None}, "metadata", 400), ({"value": "v" * 2000}, "body_limit", 413)):
         form = {key: text for key, text in {**good, **change}.items() if text is not None}
