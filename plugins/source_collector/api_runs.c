@@ -132,8 +132,17 @@ static void free_metrics(struct run_metrics *metrics)
     free(metrics->all);
 }
 
+/* A range has room in 64 bits, as that of a query, and so have its buckets: from 1896 to 2116. */
+static int64_t limit(int64_t time_ns)
+{
+    static const int64_t least_ns = INT64_MIN / 4, most_ns = INT64_MAX / 2 - 1;
+    return time_ns < least_ns ? least_ns : time_ns > most_ns ? most_ns : time_ns;
+}
+
 static void widen(struct run_metrics *metrics, int64_t first_ns, int64_t last_ns)
 {
+    first_ns = limit(first_ns);
+    last_ns = limit(last_ns);
     metrics->from_ns = first_ns < metrics->from_ns ? first_ns : metrics->from_ns;
     metrics->to_ns = last_ns >= metrics->to_ns ? last_ns + 1 : metrics->to_ns;
 }

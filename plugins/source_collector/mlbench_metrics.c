@@ -255,19 +255,19 @@ static bool set_value(struct request *request, struct json_object *value, const 
                         "line %zu: \"value\" has more digits than are kept; nothing was added", number);
 }
 
-/* Without a time: now. */
+/* Without a time: now. Nanoseconds have room for it, too. */
 static bool set_time(struct request *request, struct json_object *line, size_t number, struct metric *metric)
 {
     struct json_object *time = json_object_object_get(line, "timestamp");
     bool is_number = json_object_is_type(time, json_type_double) || json_object_is_type(time, json_type_int);
     double seconds = is_number ? json_object_get_double(time) : NAN;
     metric->date_us = time ? 0 : dates_now_us();
-    if (fabs(seconds) < 1e11)
+    if (fabs(seconds) < 9.2e9)
         metric->date_us = (int64_t)llround(seconds * 1e6);
     else if (time)
         request_fail(
             request, MHD_HTTP_BAD_REQUEST,
-            "line %zu: \"timestamp\" is not a time; allowed: seconds since 1970, up to 1e11; nothing was "
+            "line %zu: \"timestamp\" is not a time; allowed: seconds since 1970, up to 9.2e9; nothing was "
             "added",
             number);
     return !request->is_replied;

@@ -177,6 +177,7 @@ def lines_are_stored_as_they_are_or_refused(folder):
         return status, json.loads(body)
     for bad, word in ((b'{"name":"b","value":1}\0{"name":"b","value":2}', "NUL"), (b'{"name":"b","value":1} {"name":"b","value":2}', "line 1"),
                       (b'{"name":"b","value":1,"timestamp":"2026-11-21T12:34:56Z"}', "timestamp"), (b'{"name":"b","value":1,"timestamp":1700000000000}', "timestamp"),
+                      (b'{"name":"b","value":1,"timestamp":5e10}', "timestamp"), (b'{"name":"b","value":1,"timestamp":-9.3e9}', "timestamp"),
                       (b'{"name":"b","value":1,"timestamp":NaN}', "timestamp"), (b'{"name":"b\xff","value":1}', "line 1: it is not valid UTF-8"),
                       (b'{"name":"b","value":"a\\u0000b"}', "value: it has a NUL"), (b'{"name":"b\\u0000","value":1}', "name: it has a NUL")):
         status, reply = post(bad)

@@ -416,6 +416,20 @@ def connections_that_listen_are_given_up_when_they_end(folder):
 
 
 @case
+def the_values_of_a_run_may_be_centuries_apart(folder):
+    server = Api(folder)
+    server.post("/api/runs/", RUN)
+    for date in ("1700-01-01T00:00:00", "2030-01-01T00:00:00", "2250-01-01T00:00:00"):
+        server.add("loss", 1, date)
+    server.emit(line("l", 4, 9e9, labels={"run_id": "1"}))
+    for points in (10, 300, 5000):
+        answer = server.ask("runs/1/metrics", points=points)
+        assert answer["from"] <= -2305843009 and answer["to"] >= 4611686018, answer
+        assert [[point["t"] for point in one["points"]] for one in answer["series"]] == [[1893456000], []], answer
+    server.end()
+
+
+@case
 def runs_have_the_metrics_that_were_posted_and_those_labelled(folder):
     server = Api(folder)
     assert server.ask("runs") == {"runs": []}
