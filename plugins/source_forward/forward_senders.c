@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/hash.h"
 #include "text/utf8.h"
 
 enum {
@@ -87,9 +88,11 @@ static void sum_up(struct senders *senders, struct sender *sender)
 /* ---- Life ------------------------------------------------------------------------------------ */
 
 /* What a sender says of itself is shown on terminals. */
-static void set_names(struct sender *sender, const struct wire_hello *hello)
+static void set_identity(struct sender *sender, const struct wire_hello *hello)
 {
     char process[40], handler[32], machine[32];
+    memcpy(sender->id, hello->id, sizeof sender->id);
+    sender->handler_hash = wr_hash_bytes(0, hello->handler, strlen(hello->handler));
     wr_utf8_show_part(process, sizeof process, hello->process);
     wr_utf8_show_part(handler, sizeof handler, hello->handler);
     wr_utf8_show_part(machine, sizeof machine, hello->machine);
@@ -102,7 +105,7 @@ static struct sender *find_like(const struct sender_list *list, const struct sen
 {
     struct sender *sender = list->first;
     while (sender &&
-           (memcmp(sender->id, like->id, sizeof like->id) != 0 || strcmp(sender->label, like->label) != 0))
+           (memcmp(sender->id, like->id, sizeof like->id) != 0 || sender->handler_hash != like->handler_hash))
         sender = sender->after;
     return sender;
 }
@@ -110,8 +113,7 @@ static struct sender *find_like(const struct sender_list *list, const struct sen
 const struct sender *wr_senders_find(const struct senders *senders, const struct wire_hello *hello)
 {
     struct sender like = {0};
-    memcpy(like.id, hello->id, sizeof like.id);
-    set_names(&like, hello);
+    set_identity(&like, hello);
     return find_like(&senders->connected, &like);
 }
 
@@ -122,8 +124,7 @@ struct sender *wr_senders_begin(struct senders *senders, const struct wire_hello
         return NULL;
     made->processes = 1;
     made->received = hello->totals.delivered;
-    memcpy(made->id, hello->id, sizeof made->id);
-    set_names(made, hello);
+    set_identity(made, hello);
     struct sender *known = find_like(&senders->vanished, made);
     if (known) {
         free(made);

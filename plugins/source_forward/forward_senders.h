@@ -23,7 +23,8 @@ struct sender_front {
 };
 
 struct sender {
-    uint8_t id[WIRE_ID]; /* of the process */
+    uint8_t id[WIRE_ID];   /* of the process */
+    uint64_t handler_hash; /* of the handler's name, which the label may have a part of only */
     char label[SENDER_NAME_ROOM];
     char name[SENDER_NAME_ROOM]; /* the label with the process number */
     enum weir_sender_state state;

@@ -502,6 +502,16 @@ def a_sender_that_connects_again_takes_the_place_of_its_lost_connection(folder):
 
 
 @case
+def handlers_of_one_process_are_told_apart_by_their_whole_names(folder):
+    program = receive(folder)
+    with greeted(folder, handler=b"h" * 200 + b"1") as one, greeted(folder, handler=b"h" * 200 + b"2") as other:
+        for number, sender in enumerate((one, other)):
+            sender.sendall(series() + block(0, [1.0], origin=bytes([number]) * 16))
+            assert read_frame(sender)[0] == ACK
+    assert program.end()["added"] == 2
+
+
+@case
 def over_tcp_a_receiver_without_room_is_waited_for_on_one_connection(folder):
     pipe = os.path.join(folder, "pipe")
     os.mkfifo(pipe)
@@ -619,9 +629,9 @@ def text(value):
     return struct.pack("<H", len(value)) + value + b"\0"
 
 
-def hello(major=1, ack=0, depth=0, path=0, token=b"", totals=bytes(40)):
+def hello(major=1, ack=0, depth=0, path=0, token=b"", totals=bytes(40), handler=b"up"):
     return frame(HELLO, MAGIC + struct.pack("<HHB", major, 0, ack) + b"\x01" * 16 + struct.pack("<BB", depth, path) + b"\x07" * 16 * path + struct.pack("<I", os.getpid())
-                 + text(b"test") + text(b"machine") + text(b"up") + text(token) + totals)
+                 + text(b"test") + text(b"machine") + text(handler) + text(token) + totals)
 
 
 def series(number=0, name=b"v", instrument=0):
