@@ -212,7 +212,7 @@ static bool is_path(const char *pattern, const char *path, int64_t *run)
     if (!digits || digits > DIGITS || strcmp(path + length + digits, star + 1) != 0)
         return false;
     *run = strtoll(path + length, NULL, 10);
-    return true;
+    return *run > 0;
 }
 
 static const struct api_path *find_path(const char *path, int64_t *run)

@@ -452,6 +452,7 @@ def runs_have_the_metrics_that_were_posted_and_those_labelled(folder):
     server.refuse("runs/3", "no run 3", 404)
     server.refuse("runs/3/metrics", "no run 3", 404)
     server.refuse("runs/x", "nothing here", 404)
+    server.refuse("runs/0", "nothing here", 404)
     marks = server.ask("markers")["markers"]
     assert [(mark["kind"], mark.get("run"), mark["text"]) for mark in marks if "run" in mark] == \
         [("run_started", 1, "run1"), ("run_started", 2, "run2"), ("run_finished", 1, "run1"), ("run_failed", 2, "run2")], marks
