@@ -140,7 +140,7 @@ const char *problems_of_source(struct problems *problems, struct json_object *so
     if (refused)
         problems_add(problems, PROBLEM_REFUSED, refused, where,
                      "%" PRIu64 " value%s refused: names, labels or limits do not allow them; see the log",
-                     refused, lost == 1 ? " was" : "s were");
+                     refused, refused == 1 ? " was" : "s were");
     if (bad_lines)
         problems_add(problems, PROBLEM_REFUSED, bad_lines, where,
                      "%" PRIu64 " line%s not understood; see the log", bad_lines,

@@ -1,11 +1,14 @@
 """Who may ask a collector what, and requests that are made to deceive it or what is in front of it."""
 
+import contextlib
 import json
 import os
 import re
 import socket
 import threading
 import time
+import urllib.error
+import urllib.request
 
 from collectors import RUN, Collector
 from harness import WEIR, free_port, main, run, start, wait_for
@@ -263,6 +266,25 @@ def it_is_ready_while_its_store_and_sources_work(folder):
         problems = json.loads(body)["problems"]
         assert problems[0]["severity"] == "error" and problems[0]["where"] == "source other" and "in use" in problems[0]["text"], problems
     wait_for(lambda: server.call("GET", "/readyz")[0] == 200, "the source")
+    server.end()
+
+
+@case
+def a_problem_of_a_source_has_the_number_of_its_values(folder):
+    port = free_port()
+    server = Collector(folder)
+    server.end()
+    server.config["sources"]["other"] = {"type": "http", "listen": f"127.0.0.1:{port}", "series_limit": 1}
+    server.begin()
+    def texts():
+        _, body, _ = server.call("GET", "/api/v1/status", Authorization="Bearer " + token_of(folder))
+        return [problem["text"] for problem in json.loads(body)["problems"] if problem["where"] == "source other"]
+    for count, text in ((1, "1 value was refused:"), (2, "2 values were refused:")):
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/?parse=text", data=b"a=1\nb=1\n")
+        with contextlib.suppress(urllib.error.HTTPError), urllib.request.urlopen(request, timeout=240):
+            pass
+        wait_for(lambda: any(found.startswith(str(count)) for found in texts()), count)
+        assert any(found.startswith(text) for found in texts()), texts()
     server.end()
 
 
