@@ -100,5 +100,5 @@ void wr_pump_read_record_end(struct pump *pump, int fd)
 
 void wr_pump_fail(weir_outcome *outcome, int code, const char *what)
 {
-    wr_system_fail(outcome, code, "%s: %s", what, strerror(errno));
+    wr_system_fail(outcome, code, "%s: %s", what, wr_system_strerror(errno));
 }

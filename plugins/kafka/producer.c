@@ -185,7 +185,7 @@ bool wr_producer_open(struct producer *producer, const rd_kafka_conf_t *from)
     producer->event_fd = wr_system_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     rd_kafka_conf_t *conf = producer->event_fd >= 0 ? make_conf(producer, from) : NULL;
     if (producer->event_fd < 0)
-        snprintf(error, sizeof error, "eventfd: %s", strerror(errno));
+        snprintf(error, sizeof error, "eventfd: %s", wr_system_strerror(errno));
     struct pipes before;
     wr_pipes_list(&before);
     if (conf)
