@@ -280,15 +280,6 @@ static void handle(struct api *api, struct request *request, const struct api_pa
     wr_buffer_fini(&call.out);
 }
 
-static bool refuse_method(struct request *request)
-{
-    static const struct request_field allow = {MHD_HTTP_HEADER_ALLOW, "GET, HEAD"};
-    static const char text[] = "{\"status\":405,\"message\":\"the method is not allowed; allowed: GET, HEAD\"}";
-    request_reply_fields(request, MHD_HTTP_METHOD_NOT_ALLOWED, "application/json", text, sizeof text - 1,
-                         &allow, 1);
-    return true;
-}
-
 bool api_handle(struct api *api, struct request *request)
 {
     size_t length = strlen(FOLDER);
@@ -301,7 +292,7 @@ bool api_handle(struct api *api, struct request *request)
     if (!path)
         api_fail(request, MHD_HTTP_NOT_FOUND, "there is nothing here; " FOLDER "/ lists the paths");
     else if (!request_is(request, MHD_HTTP_METHOD_GET))
-        refuse_method(request);
+        request_refuse_method(request, "GET, HEAD");
     else
         handle(api, request, path, run);
     return true;

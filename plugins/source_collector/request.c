@@ -96,6 +96,8 @@ void request_reply_response(struct request *request, unsigned status, struct MHD
     add_headers(response);
     if (status == MHD_HTTP_UNAUTHORIZED)
         MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+    if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, request->allowed);
     request->result = MHD_queue_response(request->connection, status, response);
     MHD_destroy_response(response);
 }
@@ -185,6 +187,7 @@ bool request_fail(struct request *request, unsigned status, const char *format, 
 
 void request_refuse_method(struct request *request, const char *allowed)
 {
+    request->allowed = allowed;
     request_fail(request, MHD_HTTP_METHOD_NOT_ALLOWED, "the method \"%.20s\" is not allowed; allowed: %s",
                  request->method, allowed);
 }

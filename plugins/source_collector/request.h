@@ -21,7 +21,8 @@ struct request {
     bool is_too_long;       /* the body; then it is not kept */
     enum MHD_Result result; /* of the reply */
     bool is_replied;
-    bool is_endless; /* the reply has no end: it may take any time */
+    bool is_endless;     /* the reply has no end: it may take any time */
+    const char *allowed; /* of a reply 405: the methods */
 };
 
 /* Copies the path without what is left out. Returns false if it is too long, or has control characters. */

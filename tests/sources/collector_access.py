@@ -70,6 +70,9 @@ def pages_and_queries_need_a_session_or_a_token(folder):
     assert headers["WWW-Authenticate"] == "Bearer" and "weir serve --url" in json.loads(body)["message"]
     forms = {path: json.loads(server.call("GET", path)[1])["status"] for path in ("/api/v1/status", "/api/v1/", "/api/v1", "/api/v1x", "/app.js")}
     assert forms == {"/api/v1/status": 401, "/api/v1/": 401, "/api/v1": 401, "/api/v1x": "Unauthorized", "/app.js": "Unauthorized"}, forms
+    for path in ("/api/v1/status", "/healthz", "/readyz"):
+        status, _, headers = server.call("POST", path, body=b"x", Authorization="Bearer " + token)
+        assert (status, headers["Allow"]) == (405, "GET"), path
     answer = json.loads(server.call("POST", "/api/v1/status", body=b"x", Authorization="Bearer " + token)[1])
     assert answer["status"] == 405, answer
     status, body, headers = server.call("GET", "/", **BROWSER)
@@ -84,7 +87,8 @@ def a_url_begins_a_session_once(folder):
         return exchange(server.port, (f"GET /session/{ticket} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n" + "".join(
             f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n").encode())
     ticket = ticket_in(folder)
-    assert statuses(exchange(server.port, f"HEAD /session/{ticket} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())) == [405], "it is still valid"
+    refusal = exchange(server.port, f"HEAD /session/{ticket} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+    assert statuses(refusal) == [405] and b"\r\nAllow: GET\r\n" in refusal, "it is still valid"
     replies = []
     threads = [threading.Thread(target=lambda: replies.append(begin(ticket))) for _ in range(8)]
     for thread in threads:
