@@ -29,8 +29,8 @@ void sampling_init(struct sampling *sampling, const weir_host *host, int64_t int
 void sampling_fini(struct sampling *sampling)
 {
     free(sampling->totals);
-    sampling->totals = NULL;
-    sampling->total_count = sampling->total_room = 0;
+    free(sampling->missing);
+    *sampling = (struct sampling){0};
 }
 
 /* Forgets what this sampling has not found, such as a disk that was removed. */
@@ -197,8 +197,9 @@ void sampling_miss(struct sampling *sampling, const char *what, int why)
     for (size_t i = 0; i < sampling->missing_count; i++)
         if (strcmp(sampling->missing[i], what) == 0)
             return;
-    if (sampling->missing_count < sizeof sampling->missing / sizeof *sampling->missing)
-        sampling->missing[sampling->missing_count++] = what;
+    if (!WR_ARRAY_HAS_ROOM(&sampling->missing, &sampling->missing_room, sampling->missing_count + 1))
+        return; /* the next time, and not each time */
+    sampling->missing[sampling->missing_count++] = what;
     sampling->host->log(sampling->host, WEIR_LOG_INFO, "%s is left out: %s", what,
                         why ? wr_system_strerror(why) : "this machine does not have it");
 }

@@ -31,8 +31,8 @@ struct sampling {
     struct sampling_total *totals; /* in the order of the last sampling, if that did not change */
     uint32_t total_count, total_room;
     size_t cursor;
-    const char *missing[16]; /* figures that were logged as missing */
-    size_t missing_count;
+    const char **missing; /* figures that were logged as missing */
+    uint32_t missing_count, missing_room;
 };
 
 /* Something that is measured: the name and unit follow OpenTelemetry's conventions. */

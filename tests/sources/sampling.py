@@ -231,11 +231,12 @@ def what_a_machine_does_not_have_is_left_out_and_logged_once(folder):
     machine.write("proc/stat", "strange\ncpu\ncpux 1\nctxt\n")
     machine.write("proc/meminfo", "MemTotal: none\n")
     machine.write("proc/diskstats", "1 2\n\n 8 0\n")
-    program = Sourced(folder, machine.source("system", filesystems=["/nowhere"]))
+    nowhere = [f"/nowhere/{number:02}" for number in range(100)]
+    program = Sourced(folder, machine.source("system", filesystems=nowhere))
     program.await_stats(added=20)
     program.end()
     assert {line["name"] for line in program.written()} == {"uptime"}, program.written()
-    for what in ("pressure.time", "cpu.load_average", "memory", "/nowhere"):
+    for what in ("pressure.time", "cpu.load_average", "memory", *nowhere):
         assert program.log().count(f"source \"in\": {what} is left out") + program.log().count(f"in: {what} is left out") == 1, program.log()
 
 
