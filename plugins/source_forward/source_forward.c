@@ -191,13 +191,13 @@ static void make_folder(const struct source *source)
 static void find_group(struct source *source, weir_outcome *outcome)
 {
     char what[160];
+    snprintf(what, sizeof what, "allow_group \"%.100s\"", source->group ? source->group : "");
     int error = source->group ? socket_group_find(source->group, &source->peers.group) : 0;
     source->listeners.options.group = source->peers.group;
-    if (!error)
-        return;
-    snprintf(what, sizeof what, "allow_group \"%.100s\"%s", source->group,
-             error == ENOENT ? " is not known" : "");
-    wr_system_fail_by(outcome, what, error);
+    if (error == ENOENT)
+        wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s is not known", what);
+    else if (error)
+        wr_system_fail_by(outcome, what, error);
 }
 
 static void close_source(void *self)

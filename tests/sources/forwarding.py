@@ -901,6 +901,14 @@ def another_user_is_refused_unless_it_or_its_group_is_allowed(folder):
 
 
 @case
+def a_group_that_is_not_known_is_named(folder):
+    program = Sourced(folder, {"type": "forward", "listen": ["unix:" + path_of(folder)], "allow_group": "nobody of this name"})
+    program.await_log('allow_group "nobody of this name" is not known')
+    program.program.kill()
+    assert "is not known:" not in program.log(), program.log()
+
+
+@case
 def a_default_path_that_is_too_long_is_refused(folder):
     for config in ({"groups": {"*": "forward"}}, {"sources": {"in": {"type": "forward"}}, "groups": {"*": "null"}}):
         for length in (107, 108, 109, 300):
