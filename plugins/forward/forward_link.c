@@ -80,8 +80,7 @@ static struct wire_path find_path(const struct forward_link *link)
 {
     struct wire_path path = {0};
     unsigned depth = 0;
-    if (link->upstream)
-        path.count = (uint8_t)link->upstream->get(link->connection.host, path.ids[0], WIRE_PATH, &depth);
+    path.count = (uint8_t)link->upstream->get(link->connection.host, path.ids[0], WIRE_PATH, &depth);
     path.depth = (uint8_t)(depth < WIRE_DEPTH ? depth : WIRE_DEPTH);
     return path;
 }
@@ -104,7 +103,7 @@ static void update_totals(struct forward_link *link)
     const weir_host *host = link->connection.host;
     const struct wire_totals *since = &link->reported->since;
     weir_handler_stats stats = {0};
-    if (!link->ledger || !link->ledger->get(host, &stats, sizeof stats))
+    if (!link->ledger->get(host, &stats, sizeof stats))
         return;
     uint64_t filtered = stats.dropped[WEIR_DROPPED_FILTERED]; /* it was never to be sent */
     link->totals.added = stats.offered - filtered - since->added;
@@ -518,7 +517,7 @@ static bool look_ahead(struct forward_link *link)
 {
     struct weir_batch *next = &link->next;
     *next = (weir_batch){.size = sizeof *next};
-    if (!link->ahead || !has_window(link) || !link->ahead->next(link->connection.host, next))
+    if (!has_window(link) || !link->ahead->next(link->connection.host, next))
         return false;
     bool continues = strcmp(link->origin, next->origin) == 0 && next->sequence <= link->sent_end &&
                      hash_labels(next) == link->labels_hash && next->definitions == link->definitions;

@@ -51,15 +51,15 @@ struct forward_link {
     uint32_t flight_room;
     char origin[2 * WIRE_ID + 1]; /* of the flights that are not old */
     uint64_t begin, sent_end, settled_end;
-    uint64_t refused;        /* samples of flights that are settled, not reported yet */
-    weir_batch next;         /* what is sent ahead, within a call of deliver; no samples: none was got yet */
-    bool next_is_other;      /* it does not continue what was sent */
-    const weir_ahead *ahead; /* NULL: this core does not have it */
+    uint64_t refused;   /* samples of flights that are settled, not reported yet */
+    weir_batch next;    /* what is sent ahead, within a call of deliver; no samples: none was got yet */
+    bool next_is_other; /* it does not continue what was sent */
+    const weir_ahead *ahead;
     struct wire_totals totals;
-    struct reported *reported;     /* NULL before the first connection */
-    struct wire_path path;         /* that the receiver knows */
-    const weir_upstream *upstream; /* NULL: this core does not have it */
-    const weir_ledger *ledger;     /* NULL: this core does not have it */
+    struct reported *reported; /* NULL before the first connection */
+    struct wire_path path;     /* that the receiver knows */
+    const weir_upstream *upstream;
+    const weir_ledger *ledger;
 };
 
 void wr_forward_link_init(struct forward_link *link, const weir_host *host);
