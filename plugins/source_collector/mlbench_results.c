@@ -8,10 +8,10 @@
 
 #include "dates.h"
 #include "mlbench.h"
-#include "text/number.h"
-#include "text/utf8.h"
-#include "zip.h"
 #include "text/array.h"
+#include "text/escape.h"
+#include "text/number.h"
+#include "zip.h"
 
 /* What the parameters of the query select. */
 struct selection {
@@ -243,27 +243,6 @@ static void reply_results(struct request *request, struct results *results, cons
 
 /* ---- As an archive --------------------------------------------------------------------------- */
 
-/* As Python's json.dumps writes it: what is not ASCII is escaped. */
-static void put_text(struct wr_buffer *out, const char *text)
-{
-    struct json_object *json = json_object_new_string(text);
-    const char *quoted =
-        json_object_to_json_string_ext(json, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
-    for (const char *at = quoted; at && *at;) {
-        uint32_t point = (unsigned char)*at;
-        unsigned bytes = point < 0x80 ? 1 : wr_utf8_decode(at, strlen(at), &point);
-        if (point < 0x80 || !bytes)
-            wr_buffer_put_char(out, *at);
-        else if (point < 0x10000)
-            wr_buffer_put_format(out, "\\u%04x", (unsigned)point);
-        else
-            wr_buffer_put_format(out, "\\u%04x\\u%04x", 0xd800 + (unsigned)((point - 0x10000) >> 10),
-                                 0xdc00 + (unsigned)((point - 0x10000) & 0x3ff));
-        at += bytes ? bytes : 1;
-    }
-    json_object_put(json);
-}
-
 static void put_values(struct wr_buffer *out, const struct values *values)
 {
     char date[DATES_ROOM];
@@ -271,7 +250,7 @@ static void put_values(struct wr_buffer *out, const struct values *values)
     for (size_t i = 0; i < values->count; i++) {
         wr_buffer_put_format(out, "%s\n    {\n        \"date\": \"%s\",\n        \"value\": ", i ? "," : "",
                              dates_format(date, values->all[i].date_us, DATES_MS));
-        put_text(out, values->all[i].text);
+        wr_escape_json_ascii(out, values->all[i].text);
         wr_buffer_put_format(out, ",\n        \"cumulative\": %s\n    }",
                              values->all[i].is_cumulative ? "true" : "false");
     }

@@ -102,6 +102,7 @@ def an_archive_has_a_file_for_each_metric(folder):
     server.post("/api/runs/", {**RUN, "name": "run-2"})
     server.add("loss @ 0", "0.5", "2040-01-01T00:00:00.123456")
     server.add("../up", "1", "2040-01-01T00:00:00")
+    server.add("marks", "\x7f \u20ac \U0001f600 \" \\ / \t \x1f", "2040-01-01T00:00:00")
     server.add("old", "1", "2000-01-01T00:00:00")
     server.add("TaskResult @ 0", "reached \u00fc", "2040-01-01T00:00:01")
     status, body, headers = server.call("GET", "/api/metrics/1/?metric_type=run&format=zip")
@@ -109,10 +110,12 @@ def an_archive_has_a_file_for_each_metric(folder):
         (200, "application/octet-stream", "attachment; filename=metrics_run-2.zip")
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         assert archive.testzip() is None
-        assert sorted(archive.namelist()) == ["official_result.txt", "result_.._up.json", "result_loss @ 0.json"], archive.namelist()
+        assert sorted(archive.namelist()) == ["official_result.txt", "result_.._up.json", "result_loss @ 0.json", "result_marks.json"], archive.namelist()
         assert all(entry.external_attr >> 16 == 0o100600 and entry.compress_type == zipfile.ZIP_DEFLATED for entry in archive.infolist())
         text = archive.read("result_loss @ 0.json").decode()
         assert text == json.dumps([{"date": "2040-01-01T00:00:00.123Z", "value": "0.5", "cumulative": False}], indent=4), text
+        text = archive.read("result_marks.json").decode()
+        assert text == json.dumps(json.loads(text), indent=4) and "\\u007f \\u20ac \\ud83d\\ude00" in text, text
         assert archive.read("official_result.txt").decode() == "reached \u00fc"
     server.end()
 
