@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../system.h"
+#include "text/hash.h"
 
 /* Returns the number of bytes; 0: it cannot be read. */
 static size_t read_file(const char *path, char *out, size_t room)
@@ -42,15 +43,6 @@ static unsigned long long read_start(void)
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
-static uint64_t hash(uint64_t seed, const char *text)
-{
-    for (; *text; text++)
-        seed = (seed ^ (unsigned char)*text) * 1099511628211u;
-    seed ^= seed >> 32;
-    seed *= 0xd6e8feb86659fd93u;
-    return seed ^ seed >> 32;
-}
-
 /* A process is what has a number in a namespace of processes, since a time after a start of the machine. Where
  * /proc cannot be read, the machine's name is left: returns false. All plugins of the process must find the
  * same. */
@@ -67,8 +59,8 @@ static bool find_id(uint64_t halves[2])
         space.st_ino = 0;
     snprintf(text, sizeof text, "%s %llu %ld %llu%s", boot, (unsigned long long)space.st_ino, (long)getpid(),
              start, machine);
-    halves[0] = hash(14695981039346656037u, text);
-    halves[1] = hash(0x9e3779b97f4a7c15u, text);
+    halves[0] = wr_hash_bytes(1, text, strlen(text));
+    halves[1] = wr_hash_bytes(2, text, strlen(text));
     return is_known;
 }
 

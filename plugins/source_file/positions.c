@@ -12,6 +12,7 @@
 #include "../state_folder.h"
 #include "../system.h"
 #include "text/array.h"
+#include "text/hash.h"
 
 #define TITLE "weir file positions 1\n"
 
@@ -152,12 +153,10 @@ int positions_save(const struct positions *positions, const char *path)
 
 bool positions_hash(int fd, uint32_t length, uint64_t *hash)
 {
-    unsigned char bytes[POSITIONS_HASHED];
+    char bytes[POSITIONS_HASHED];
     if (pread(fd, bytes, length, 0) != (ssize_t)length)
         return false;
-    *hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-    for (uint32_t i = 0; i < length; i++)
-        *hash = (*hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    *hash = wr_hash_bytes(0, bytes, length);
     return true;
 }
 
