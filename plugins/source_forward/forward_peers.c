@@ -16,6 +16,7 @@
 #include "../forwarding/forward_identity.h"
 #include "../output.h"
 #include "../system.h"
+#include "text/array.h"
 #include "text/utf8.h"
 
 enum {
@@ -77,7 +78,6 @@ static void close_peer(struct peers *peers, struct peer *peer)
     peers->pending_count -= peer->block_count;
     free(peer->in);
     free(peer->series);
-    free(peer->known);
     free(peer->path);
     free(peer->weights);
     free(peer->blocks);
@@ -463,31 +463,13 @@ static bool take_hello(struct peers *peers, struct peer *peer, const struct wire
 
 /* ---- Series ---------------------------------------------------------------------------------- */
 
-static bool grow_series(struct peer *peer, uint32_t id)
-{
-    if (id < peer->series_room)
-        return true;
-    size_t room = 2 * (size_t)id + 64;
-    const weir_source_series **series = realloc(peer->series, room * sizeof *series);
-    if (series)
-        peer->series = series;
-    uint8_t *known = realloc(peer->known, room);
-    if (known)
-        peer->known = known;
-    if (!series || !known)
-        return false;
-    memset(known + peer->series_room, 0, room - peer->series_room);
-    peer->series_room = room;
-    return true;
-}
-
 static bool take_series(struct peers *peers, struct peer *peer, const struct wire_frame *frame)
 {
     struct wire_series *series = &peers->described;
     const char *fault = wr_wire_get_series(frame, series);
     if (fault)
         return refuse(peers, peer, fault);
-    if (!grow_series(peer, series->id))
+    if (!WR_ARRAY_HAS_ROOM(&peer->series, &peer->series_room, series->id + 1))
         return refuse(peers, peer, "out of memory");
     const weir_typed_value value = {series->name, WEIR_DOUBLE(0)};
     const weir_record record = {
@@ -502,13 +484,13 @@ static bool take_series(struct peers *peers, struct peer *peer, const struct wir
         .unit = *series->unit ? series->unit : NULL,
         .help = *series->help ? series->help : NULL,
     };
-    bool is_known = peer->known[series->id] && peer->series[series->id];
+    struct peer_series *place = &peer->series[series->id];
+    bool is_known = place->series != NULL;
     bool has_room = is_known || !peers->most_series || peer->series_count < peers->most_series;
     const weir_source_series *found = has_room ? peers->blocks->resolve(peers->host, &record) : NULL;
     peer->series_count = peer->series_count - is_known + (found != NULL);
     peer->is_full |= !has_room;
-    peer->series[series->id] = found;
-    peer->known[series->id] = 1;
+    *place = (struct peer_series){found, true};
     return true;
 }
 
@@ -521,9 +503,9 @@ static const char *check_block(const struct peer *peer, const struct wire_block 
     *is_allowed = true;
     for (uint32_t i = 0; i < block->count; i++) {
         const struct wire_sample *sample = &block->samples[i];
-        if (sample->series >= peer->series_room || !peer->known[sample->series])
+        if (sample->series >= peer->series_room || !peer->series[sample->series].is_known)
             return "BLOCK has a series that was not described";
-        *is_allowed &= peer->series[sample->series] != NULL;
+        *is_allowed &= peer->series[sample->series].series != NULL;
         if (sample->text_length && !wr_utf8_is_valid(sample->text, sample->text_length, &where))
             return "BLOCK has metadata that is not valid UTF-8";
     }
@@ -544,7 +526,7 @@ static bool find_run(const struct peer *peer, const struct wire_block *block, ui
         uint32_t next = at;
         bool is_whole = true;
         do
-            is_whole = is_whole && peer->series[block->samples[next].series];
+            is_whole = is_whole && peer->series[block->samples[next].series].series;
         while (block->samples[next++].more && next < end);
         if (*run_end == at)
             is_allowed = is_whole;
@@ -563,7 +545,7 @@ static int add_run(struct peers *peers, struct peer *peer, const struct wire_blo
         const struct wire_sample *from = &block->samples[i];
         weir_block_sample *to = &peers->samples[i - first];
         *to = (weir_block_sample){
-            .series = peer->series[from->series],
+            .series = peer->series[from->series].series,
             .time_ns = from->time_ns,
             .kind = from->kind,
             .flags = from->more && i + 1 < end ? WEIR_SAMPLE_MORE : 0,

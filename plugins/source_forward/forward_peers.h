@@ -21,6 +21,11 @@ struct peer_block {
     uint64_t mark;
 };
 
+struct peer_series {
+    const weir_source_series *series; /* NULL: refused, or not described */
+    bool is_known;                    /* it was described */
+};
+
 struct peer {
     enum ready_kind kind; /* first: it leads here */
     struct wr_own_fd own; /* its socket */
@@ -43,9 +48,9 @@ struct peer {
     size_t in_length, in_room;
     struct wr_buffer out;
     size_t out_at;
-    const weir_source_series **series; /* by their ids; NULL: refused, or not described */
-    uint8_t *known;                    /* by their ids: whether it was described */
-    size_t series_room, series_count;
+    struct peer_series *series; /* by their ids */
+    uint32_t series_room;
+    size_t series_count;
     struct peer_block *blocks; /* a ring */
     size_t block_first, block_count, block_room;
     int64_t active_ms;            /* when it was accepted, its last whole frame came, or the next one began */
