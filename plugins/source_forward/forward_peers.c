@@ -625,21 +625,14 @@ static bool add_block(struct peers *peers, struct peer *peer, const struct wire_
     return true;
 }
 
+/* There is room: no frame is looked at otherwise. */
 static bool push_block(struct peers *peers, struct peer *peer, const struct peer_block *block)
 {
-    if (peer->block_count == peer->block_room) {
-        size_t room = peer->block_room ? 2 * peer->block_room : 16;
-        struct peer_block *grown = malloc(room * sizeof *grown);
-        if (!grown)
-            return false;
-        for (size_t i = 0; i < peer->block_count; i++)
-            grown[i] = peer->blocks[(peer->block_first + i) % peer->block_room];
-        free(peer->blocks);
-        peer->blocks = grown;
-        peer->block_first = 0;
-        peer->block_room = room;
-    }
-    peer->blocks[(peer->block_first + peer->block_count++) % peer->block_room] = *block;
+    if (!peer->blocks)
+        peer->blocks = malloc(MOST_BLOCKS * sizeof *peer->blocks);
+    if (!peer->blocks)
+        return false;
+    peer->blocks[(peer->block_first + peer->block_count++) % MOST_BLOCKS] = *block;
     peers->pending_count++;
     return true;
 }
@@ -869,7 +862,7 @@ static void acknowledge(struct peers *peers, struct peer *peer, enum wire_state 
         struct wire_acknowledgement *ack = &peer->blocks[peer->block_first].ack;
         ack->state = (uint8_t)state;
         wr_wire_put_ack(&peer->out, ack);
-        peer->block_first = (peer->block_first + 1) % peer->block_room;
+        peer->block_first = (peer->block_first + 1) % MOST_BLOCKS;
         peer->block_count--;
         peers->pending_count--;
     }

@@ -51,8 +51,8 @@ struct peer {
     struct peer_series *series; /* by their ids */
     uint32_t series_room;
     size_t series_count;
-    struct peer_block *blocks; /* a ring */
-    size_t block_first, block_count, block_room;
+    struct peer_block *blocks; /* a ring; NULL: there never were any */
+    size_t block_first, block_count;
     int64_t active_ms;            /* when it was accepted, its last whole frame came, or the next one began */
     struct wire_path *path;       /* NULL: it sends its own values only */
     uint8_t id[WIRE_ID];          /* of its process */
