@@ -108,7 +108,7 @@ static int by_time(const void *a, const void *b)
 static bool is_same_value(sqlite3_stmt *row, int column, const struct chunk_point *point)
 {
     if (sqlite3_column_type(row, column) == SQLITE_NULL)
-        return true; /* NaN, or a note of before version 2 */
+        return true; /* NaN */
     return sqlite3_column_double(row, column) == chunk_value(point);
 }
 

@@ -141,7 +141,7 @@ static void *create(const weir_host *host, const void *given)
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
-/* A lock is held for as long as another connection changes the file's version. */
+/* A lock is held for as long as another connection makes the file's tables. */
 static int wait_for_lock(void *ctx, int count)
 {
     enum { STEP_MS = 20 };

@@ -13,14 +13,22 @@ static const char schema[] =
     "CREATE TABLE tail (id INTEGER PRIMARY KEY, series INTEGER NOT NULL, time_ns INTEGER NOT NULL, value);"
     "CREATE TABLE chunks (id INTEGER PRIMARY KEY, series INTEGER NOT NULL, first_ns INTEGER NOT NULL,"
     " last_ns INTEGER NOT NULL, count INTEGER NOT NULL, finite INTEGER NOT NULL, sum REAL NOT NULL, min REAL,"
-    " max REAL, last REAL, points BLOB NOT NULL);"
+    " max REAL, first REAL, last REAL, rise REAL, points BLOB NOT NULL);"
+    /* it has all that is known of a chunk but its points, so that totals are read without the table's pages */
+    "CREATE INDEX chunks_by_time ON chunks (series, first_ns, last_ns, count, finite, sum, min, max, first,"
+    " last, rise);"
     "CREATE INDEX chunks_by_age ON chunks (last_ns);"
     "CREATE TABLE notes (id INTEGER PRIMARY KEY, series INTEGER NOT NULL, time_ns INTEGER NOT NULL,"
-    " text TEXT NOT NULL);"
+    " text TEXT NOT NULL, value);"
     "CREATE INDEX notes_by_time ON notes (series, time_ns);"
-    /* of each sender the number of the first value that was not stored yet */
-    "CREATE TABLE origins (origin TEXT PRIMARY KEY, next INTEGER NOT NULL, seen_s INTEGER NOT NULL)"
-    " WITHOUT ROWID;"
+    "CREATE INDEX notes_by_age ON notes (time_ns);"
+    /* of each sender the number of the first value that was not stored yet, and when its first values were */
+    "CREATE TABLE origins (origin TEXT PRIMARY KEY, next INTEGER NOT NULL, seen_s INTEGER NOT NULL,"
+    " since_us INTEGER) WITHOUT ROWID;"
+    /* when senders of the process joined and left, by whom it shows them */
+    "CREATE TABLE marks (id INTEGER PRIMARY KEY, at_us INTEGER NOT NULL, kind TEXT NOT NULL,"
+    " text TEXT NOT NULL);"
+    "CREATE INDEX marks_by_time ON marks (at_us);"
     /* what clients of MLBench's REST API have stored */
     "CREATE TABLE runs (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, created_us INTEGER NOT NULL,"
     " finished_us INTEGER, state TEXT NOT NULL, job_id TEXT NOT NULL DEFAULT '',"
@@ -35,28 +43,8 @@ static const char schema[] =
     " pod_id INTEGER REFERENCES pods (id) ON DELETE CASCADE, name TEXT NOT NULL, date_us INTEGER NOT NULL,"
     " value TEXT NOT NULL, metadata TEXT NOT NULL, cumulative INTEGER NOT NULL);"
     "CREATE INDEX metrics_by_run ON metrics (run_id, name, date_us, id);"
-    "CREATE INDEX metrics_by_pod ON metrics (pod_id, name, date_us, id);";
-
-/* What version 2 has besides. Chunks and notes that are older have NULL in the new columns. The index has all
- * that is known of a chunk but its points, so that totals are read without the table's pages. */
-static const char schema_2[] =
-    "ALTER TABLE chunks ADD COLUMN first REAL; ALTER TABLE chunks ADD COLUMN rise REAL;"
-    "DROP INDEX IF EXISTS chunks_by_time;"
-    "CREATE INDEX chunks_by_time ON chunks (series, first_ns, last_ns, count, finite, sum, min, max, first, "
-    "last,"
-    " rise);"
-    "ALTER TABLE notes ADD COLUMN value;"
-    /* when the origin's first values were stored */
-    "ALTER TABLE origins ADD COLUMN since_us INTEGER;";
-
-/* What version 3 has besides: when senders of the process joined and left, by whom it shows them. */
-static const char schema_3[] = "CREATE TABLE marks (id INTEGER PRIMARY KEY, at_us INTEGER NOT NULL, kind TEXT "
-                               "NOT NULL, text TEXT NOT NULL);"
-                               "CREATE INDEX marks_by_time ON marks (at_us);";
-
-/* Indexes that each version may have: what is old is deleted by them. */
-static const char indexes[] = "CREATE INDEX IF NOT EXISTS notes_by_age ON notes (time_ns);"
-                              "CREATE INDEX IF NOT EXISTS metrics_by_age ON metrics (date_us);";
+    "CREATE INDEX metrics_by_pod ON metrics (pod_id, name, date_us, id);"
+    "CREATE INDEX metrics_by_age ON metrics (date_us);";
 
 int store_file_run(sqlite3 *db, const char *statement)
 {
@@ -119,13 +107,9 @@ static int set_version(sqlite3 *db)
     return code;
 }
 
-static int make_tables(sqlite3 *db, int64_t version)
+static int make_tables(sqlite3 *db)
 {
-    int code = version < 1 ? store_file_run(db, schema) : SQLITE_OK;
-    if (!code && version < 2)
-        code = store_file_run(db, schema_2);
-    if (!code)
-        code = store_file_run(db, schema_3);
+    int code = store_file_run(db, schema);
     return code ? code : set_version(db);
 }
 
@@ -141,11 +125,9 @@ static int check_version(sqlite3 *db, char *problem, size_t room)
     if (code)
         return code;
     if (tables == 0 && application == 0 && version == 0)
-        return make_tables(db, 0);
+        return make_tables(db);
     if (application == STORE_APPLICATION_ID && version == STORE_VERSION)
         return SQLITE_OK;
-    if (application == STORE_APPLICATION_ID && version >= 1 && version < STORE_VERSION)
-        return make_tables(db, version);
     if (application != STORE_APPLICATION_ID)
         snprintf(problem, room, "it is a database, but not one of the handler store");
     else
@@ -160,8 +142,6 @@ static int prepare_file(sqlite3 *db, bool syncs, char *problem, size_t room)
     if (code)
         return code;
     code = check_version(db, problem, room);
-    if (!code)
-        code = store_file_run(db, indexes);
     if (code) {
         store_file_run(db, "ROLLBACK");
         return code;

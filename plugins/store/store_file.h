@@ -17,9 +17,8 @@
 enum { STORE_APPLICATION_ID = 0x57454952 /* "WEIR" */, STORE_VERSION = 3 };
 
 /* Opens the file; makes it and its tables if it is missing or empty. busy: as for sqlite3_busy_handler. On
- * failure *db may be set: close it after asking it for a message. A file of an earlier version is changed to
- * this one. A file that is not a store, or is one of a later version, is not changed: SQLITE_NOTADB, with
- * `problem` set. */
+ * failure *db may be set: close it after asking it for a message. A file that is
+ * not a store, or is one of another version, is not changed: SQLITE_NOTADB, with `problem` set. */
 int store_file_open(sqlite3 **db, const char *path, bool syncs, int (*busy)(void *ctx, int count), void *ctx,
                     char *problem, size_t room);
 

@@ -230,13 +230,15 @@ def a_full_disk_loses_nothing(folder):
 
 @case
 def files_that_are_no_store_are_refused_and_stay_as_they_are(folder):
-    foreign, later, text = (os.path.join(folder, name) for name in ("foreign.db", "later.db", "text.db"))
+    foreign, earlier, later, text = (os.path.join(folder, name) for name in ("foreign.db", "earlier.db", "later.db", "text.db"))
     execute(foreign, "CREATE TABLE t (x); INSERT INTO t VALUES (1)")
-    add(config_of(later), 1)
-    execute(later, f"PRAGMA user_version = {VERSION + 1}")
+    for path, version in ((earlier, VERSION - 1), (later, VERSION + 1)):
+        add(config_of(path), 1)
+        execute(path, f"PRAGMA user_version = {version}")
     with open(text, "w", encoding="ascii") as file:
         file.write("this is not a database, although it is long enough to have a header of one" * 20)
-    for path, problem in ((foreign, "not one of the handler store"), (later, f"it has version {VERSION + 1}; this weir knows version {VERSION}"),
+    for path, problem in ((foreign, "not one of the handler store"), (earlier, f"it has version {VERSION - 1}; this weir knows version {VERSION}"),
+                          (later, f"it has version {VERSION + 1}; this weir knows version {VERSION}"),
                           (text, "file is not a database")):
         with open(path, "rb") as file:
             before = file.read()
@@ -244,25 +246,6 @@ def files_that_are_no_store_are_refused_and_stay_as_they_are(folder):
         assert done.returncode != 0 and problem in done.stderr, done.stderr
         with open(path, "rb") as file:
             assert file.read() == before, path
-
-
-@case
-def a_file_of_version_1_is_changed_to_this_one(folder):
-    path, fresh = os.path.join(folder, "m.db"), os.path.join(folder, "fresh.db")
-    config = config_of(path, tail=50, keep="0s")
-    emit(folder, [{"group": "g", "name": "x", "value": i, "metadata": "a note", "timestamp": 1000 + i} for i in range(60)], config)
-    emit(folder, [{"group": "g", "name": "x", "value": 1, "timestamp": 1000}], config_of(fresh))
-    execute(path, """DROP INDEX notes_by_age; DROP INDEX metrics_by_age; DROP INDEX chunks_by_time; CREATE INDEX chunks_by_time ON chunks (series, first_ns, last_ns);
-        ALTER TABLE chunks DROP COLUMN first; ALTER TABLE chunks DROP COLUMN rise; ALTER TABLE notes DROP COLUMN value;
-        ALTER TABLE origins DROP COLUMN since_us; DROP TABLE marks; PRAGMA user_version = 1""")
-    emit(folder, [{"group": "g", "name": "x", "value": i, "metadata": "a note", "timestamp": 1000 + i} for i in range(60, 120)], config)
-    assert query(path, "PRAGMA user_version") == [(VERSION,)]
-    assert numbers(path, "x") == list(range(120))
-    assert query(path, "SELECT first, rise FROM chunks ORDER BY id")[0] == (None, None)
-    assert query(path, "SELECT first, rise FROM chunks ORDER BY id DESC")[0][1] > 0
-    assert query(path, "SELECT count(value) FROM notes") == [(60,)] and query(path, "SELECT count(since_us) FROM origins") == [(1,)]
-    tables = "SELECT type, name, sql FROM sqlite_schema ORDER BY type, name"
-    assert query(path, tables) == query(fresh, tables), "the same as of a new file"
 
 
 @case

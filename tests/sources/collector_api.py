@@ -186,7 +186,7 @@ def buckets_of_tail_and_chunks_are_those_of_a_model(folder):
         server.emit(*lines)
     assert server.query("SELECT count(*) > 10 FROM chunks") == [(1,)] and server.query("SELECT count(*) > 20 FROM tail") == [(1,)]
     with contextlib.closing(sqlite3.connect(server.path, timeout=240)) as db, db:
-        db.execute("UPDATE chunks SET first = NULL, rise = NULL WHERE id % 3 = 0")  # as those that version 1 has made
+        db.execute("UPDATE chunks SET first = NULL, rise = NULL WHERE id % 3 = 0")  # as of chunks whose rise is not finite
     for series in server.ask("series")["series"]:
         name = series["name"]
         found = sorted(values[name], key=lambda value: value[0])
