@@ -5,66 +5,11 @@
 #include <weir/types.h>
 
 #include "summary/bytes.h"
+#include "text/base64.h"
 #include "text/buffer.h"
 #include "text/error.h"
 
 enum { SUMMARY_VERSION = 1 };
-
-/* ---- Base64 (RFC 4648, section 4, without padding) -------------------------------------------- */
-
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-static size_t to_text(const unsigned char *bytes, size_t length, char *text)
-{
-    char *out = text;
-    for (size_t i = 0; i < length; i += 3) {
-        size_t rest = length - i;
-        uint32_t bits = (uint32_t)bytes[i] << 16 | (rest > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
-                        (rest > 2 ? bytes[i + 2] : 0);
-        *out++ = digits[bits >> 18];
-        *out++ = digits[bits >> 12 & 63];
-        if (rest > 1)
-            *out++ = digits[bits >> 6 & 63];
-        if (rest > 2)
-            *out++ = digits[bits & 63];
-    }
-    *out = '\0';
-    return (size_t)(out - text);
-}
-
-/* Returns -1 if it is no digit. */
-static int value_of(char digit)
-{
-    if (digit >= 'A' && digit <= 'Z')
-        return digit - 'A';
-    if (digit >= 'a' && digit <= 'z')
-        return digit - 'a' + 26;
-    if (digit >= '0' && digit <= '9')
-        return digit - '0' + 52;
-    return digit == '+' ? 62 : digit == '/' ? 63 : -1;
-}
-
-/* Returns the number of bytes; SIZE_MAX: it is not base64, or too long. */
-static size_t from_text(const char *text, unsigned char *bytes)
-{
-    uint32_t bits = 0;
-    unsigned held = 0;
-    size_t length = 0;
-    for (; *text; text++) {
-        int digit = value_of(*text);
-        if (digit < 0)
-            return SIZE_MAX;
-        bits = bits << 6 | (uint32_t)digit;
-        held += 6;
-        if (held < 8)
-            continue;
-        if (length == WR_SUMMARY_BYTES)
-            return SIZE_MAX;
-        held -= 8;
-        bytes[length++] = (unsigned char)(bits >> held);
-    }
-    return length;
-}
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
@@ -88,7 +33,7 @@ size_t wr_summary_write(const struct wr_summary *summary, struct wr_buffer *scra
         wr_bytes_put_number(scratch, summary->total_buckets[i]);
     }
     wr_sketch_encode(&summary->sketch, scratch);
-    return to_text((const unsigned char *)scratch->data, scratch->length, text);
+    return wr_base64_encode(scratch->data, scratch->length, false, text);
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -124,7 +69,7 @@ bool wr_summary_read(struct wr_summary *summary, struct wr_summary_room *room, c
 bool wr_summary_read_into(struct wr_summary *summary, struct wr_summary_room *room, struct wr_slab *slab,
                           const char *text, struct wr_error *error)
 {
-    size_t length = from_text(text, room->bytes);
+    size_t length = wr_base64_decode(text, strlen(text), false, room->bytes, sizeof room->bytes);
     *summary = (struct wr_summary){
         .buckets = room->buckets, .total_buckets = room->total_buckets, .sketch.slab = slab};
     if (length == SIZE_MAX)

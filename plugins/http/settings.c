@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "otlp_env.h"
+#include "text/base64.h"
 
 const weir_option wr_settings_table[] = {
     WEIR_OPTION_ROW(
@@ -284,17 +285,9 @@ static bool add_secret(struct settings *settings, const char *secret)
 
 static char *encode_base64(const char *text, size_t length)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char *out = calloc(1, (length + 2) / 3 * 4 + 1), *at = out;
-    for (size_t i = 0; out && i < length; i += 3) {
-        unsigned bits = (unsigned)(unsigned char)text[i] << 16;
-        bits |= i + 1 < length ? (unsigned)(unsigned char)text[i + 1] << 8 : 0;
-        bits |= i + 2 < length ? (unsigned)(unsigned char)text[i + 2] : 0;
-        *at++ = digits[bits >> 18];
-        *at++ = digits[bits >> 12 & 63];
-        *at++ = i + 1 < length ? digits[bits >> 6 & 63] : '=';
-        *at++ = i + 2 < length ? digits[bits & 63] : '=';
-    }
+    char *out = malloc(WR_BASE64_ROOM(length));
+    if (out)
+        wr_base64_encode(text, length, true, out);
     return out;
 }
 

@@ -6,13 +6,13 @@
 #include "parse/numeral.h"
 #include "registry/name.h"
 #include "text/array.h"
+#include "text/base64.h"
 #include "text/common.h"
 #include "text/error.h"
 #include "text/json.h"
 #include "text/suggest.h"
 #include "text/utf8.h"
 
-#include "base64.h"
 #include "compiled_patterns.h"
 
 /* The JSON that is being read, and its pattern. */
@@ -225,7 +225,8 @@ static bool compile(struct reader *reader)
     size_t length = strlen(value->text);
     struct wr_error error;
     char *text = keep(reader, value);
-    if (text && reader->is_benchmarkai && (length = wr_base64_decode(text, length, text)) == SIZE_MAX)
+    if (text && reader->is_benchmarkai &&
+        (length = wr_base64_decode(text, length, true, text, length)) == SIZE_MAX)
         return refuse(reader, value, "a regular expression in base64, since there are \"units\"");
     return text && (wr_pattern_compile(reader->patterns, reader->pattern, text, length, &error) ||
                     fail_at(reader, value->offset, "pattern of \"%s\": %s", reader->pattern->name, error.text));

@@ -6,7 +6,6 @@
 
 #include "text/error.h"
 
-#include "../../../plugins/patterns/base64.h"
 #include "../../../plugins/patterns/patterns.h"
 
 static void accept(const char *text)
@@ -81,18 +80,6 @@ Test(patterns, base64_that_is_none_is_refused)
     refuse(
         "{\"name\": \"a\", \"units\": \"\", \"pattern\": \"//4=\"}",
         "p:1:39: pattern of \"a\": UTF-8 error: illegal byte (0xfe or 0xff) (at offset 0 of the expression)");
-}
-
-Test(patterns, base64_is_decoded_at_each_length)
-{
-    static const char *const pairs[][2] = {{"", ""},        {"Zg==", "f"},        {"Zm8=", "fo"},
-                                           {"Zm9v", "foo"}, {"Zm9vYg==", "foob"}, {"+/+/", "\xfb\xff\xbf"}};
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        char bytes[10];
-        size_t length = wr_base64_decode(pairs[i][0], strlen(pairs[i][0]), bytes);
-        cr_assert_eq(length, strlen(pairs[i][1]), "%s: %zu", pairs[i][0], length);
-        cr_assert(memcmp(bytes, pairs[i][1], length) == 0, "%s", pairs[i][0]);
-    }
 }
 
 Test(patterns, values_of_keys_are_checked)
