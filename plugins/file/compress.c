@@ -26,18 +26,16 @@ bool wr_compress_is_available(void)
 
 void wr_compress_init(struct compression *compression, const weir_host *host)
 {
-    *compression = (struct compression){.host = host, .in = -1, .out = -1};
+    *compression = (struct compression){.host = host, .in.fd = -1, .out.fd = -1};
 }
 
 /* ---- Starting and stopping ------------------------------------------------------------------- */
 
-static void release(int *fd)
+static void release(struct wr_own_fd *own)
 {
-    if (*fd < 0)
-        return;
-    flock(*fd, LOCK_UN); /* a forked process may still have the descriptor, and with it the lock */
-    close(*fd);
-    *fd = -1;
+    if (wr_own_fd_is_open(own))
+        flock(own->fd, LOCK_UN); /* a forked process may still have the descriptor, and with it the lock */
+    wr_own_fd_close(own);
 }
 
 static void clean_up(struct compression *compression)
@@ -55,17 +53,21 @@ static void clean_up(struct compression *compression)
 /* Deletes the file before releasing its lock, so that it is not one that another process has created. */
 void wr_compress_stop(struct compression *compression)
 {
-    if (compression->out >= 0)
+    if (wr_own_fd_is_open(&compression->out))
         unlink(compression->partial_path);
     clean_up(compression);
 }
 
 void wr_compress_abandon(const struct compression *compression)
 {
-    if (compression->in >= 0)
-        close(compression->in);
-    if (compression->out >= 0)
-        close(compression->out);
+    wr_own_fd_abandon(&compression->in);
+    wr_own_fd_abandon(&compression->out);
+}
+
+static enum compress_state stop(struct compression *compression)
+{
+    wr_compress_stop(compression);
+    return COMPRESS_DONE;
 }
 
 static enum compress_state fail(struct compression *compression, int error)
@@ -92,19 +94,17 @@ static bool is_safe(int fd)
 /* Opens and locks the partial file. Returns 0, EWOULDBLOCK if another process has the lock, or errno. */
 static int lock_partial(struct compression *compression)
 {
-    compression->out = wr_system_open(compression->partial_path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
-    if (compression->out < 0)
+    if (!wr_own_fd_set(&compression->out,
+                       wr_system_open(compression->partial_path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600)))
         return errno;
-    int error =
-        flock(compression->out, LOCK_EX | LOCK_NB) == 0 || errno == ENOLCK || errno == EOPNOTSUPP ? 0 : errno;
-    if (!error && !is_file_at(compression->partial_path, compression->out))
+    const int fd = compression->out.fd;
+    int error = flock(fd, LOCK_EX | LOCK_NB) == 0 || errno == ENOLCK || errno == EOPNOTSUPP ? 0 : errno;
+    if (!error && !is_file_at(compression->partial_path, fd))
         error = EWOULDBLOCK; /* another process has just finished it */
-    if (!error && !is_safe(compression->out))
+    if (!error && !is_safe(fd))
         error = EEXIST;
-    if (error) {
-        close(compression->out);
-        compression->out = -1;
-    }
+    if (error)
+        wr_own_fd_close(&compression->out);
     return error;
 }
 
@@ -152,20 +152,16 @@ static bool start_stream(struct compression *compression)
 static enum compress_state open_source(struct compression *compression, const struct archive_file *file)
 {
     struct stat status;
-    compression->in = wr_system_open(compression->path, O_RDWR | O_NOFOLLOW, 0);
-    if (compression->in < 0 && errno == ENOENT) { /* compressed or deleted by another process */
-        wr_compress_stop(compression);
-        return COMPRESS_DONE;
-    }
-    if (compression->in < 0 || fstat(compression->in, &status) != 0)
+    if (!wr_own_fd_set(&compression->in, wr_system_open(compression->path, O_RDWR | O_NOFOLLOW, 0)) &&
+        errno == ENOENT) /* compressed or deleted by another process */
+        return stop(compression);
+    if (compression->in.fd < 0 || fstat(compression->in.fd, &status) != 0)
         return fail(compression, errno);
-    if (find_name(compression, file, &status) == COMPRESS_DONE) {
-        wr_compress_stop(compression);
-        return COMPRESS_DONE;
-    }
-    if (ftruncate(compression->out, 0) != 0 || fchmod(compression->out, status.st_mode & 07777) != 0)
+    if (find_name(compression, file, &status) == COMPRESS_DONE)
+        return stop(compression);
+    if (ftruncate(compression->out.fd, 0) != 0 || fchmod(compression->out.fd, status.st_mode & 07777) != 0)
         return fail(compression, errno);
-    if (fchown(compression->out, status.st_uid, status.st_gid) != 0 && errno != EPERM)
+    if (fchown(compression->out.fd, status.st_uid, status.st_gid) != 0 && errno != EPERM)
         return fail(compression, errno);
     return start_stream(compression) ? COMPRESS_WORKING : fail(compression, ENOMEM);
 }
@@ -193,7 +189,7 @@ static int write_compressed(struct compression *compression, int flush)
         compression->stream->next_out = out;
         compression->stream->avail_out = CHUNK_BYTES;
         deflate(compression->stream, flush);
-        int error = wr_output_write(compression->host, compression->out, (const char *)out,
+        int error = wr_output_write(compression->host, compression->out.fd, (const char *)out,
                                     CHUNK_BYTES - compression->stream->avail_out, &written);
         if (error)
             return error;
@@ -207,7 +203,7 @@ static int sync_output(const struct compression *compression)
         compression->host->service(compression->host, WEIR_SERVICE_BLOCKING_CALL);
     if (waiting)
         waiting->begin(compression->host);
-    int error = fsync(compression->out) == 0 ? 0 : errno;
+    int error = fsync(compression->out.fd) == 0 ? 0 : errno;
     if (waiting)
         waiting->end(compression->host);
     return error;
@@ -219,13 +215,13 @@ static int replace_original(struct compression *compression, const struct stat *
 {
     struct timespec times[2] = {source->st_atim, source->st_mtim};
     int error = write_compressed(compression, Z_FINISH);
-    if (!error && futimens(compression->out, times) != 0)
+    if (!error && futimens(compression->out.fd, times) != 0)
         error = errno;
     if (!error)
         error = sync_output(compression);
     if (error)
         return error;
-    if (!is_file_at(compression->path, compression->in)) /* deleted by another process: too old to keep */
+    if (!is_file_at(compression->path, compression->in.fd)) /* deleted by another process: too old to keep */
         return unlink(compression->partial_path) == 0 || errno == ENOENT ? 0 : errno;
     if (rename(compression->partial_path, compression->gz_path) != 0)
         return errno == ENOENT ? 0 : errno;
@@ -234,18 +230,26 @@ static int replace_original(struct compression *compression, const struct stat *
     return 0;
 }
 
+/* Whether the program has closed none of the descriptors. */
+static bool are_open(const struct compression *compression)
+{
+    return wr_own_fd_is_open(&compression->in) && wr_own_fd_is_open(&compression->out);
+}
+
 /* At the end of the original. A process that does not rotate may still append to it: the lock excludes that,
  * and afterwards the process finds that the file is deleted. */
 static enum compress_state finish(struct compression *compression)
 {
     struct stat status;
-    int locked = wr_file_lock_take(compression->host, compression->in, LOCK_EX);
+    int locked = wr_file_lock_take(compression->host, compression->in.fd, LOCK_EX);
     if (locked)
         return fail(compression, locked);
-    if (fstat(compression->in, &status) != 0)
+    if (!are_open(compression))
+        return stop(compression);
+    if (fstat(compression->in.fd, &status) != 0)
         return fail(compression, errno);
     if (status.st_size > compression->done) {
-        flock(compression->in, LOCK_UN);
+        flock(compression->in.fd, LOCK_UN);
         return COMPRESS_WORKING;
     }
     int error = replace_original(compression, &status);
@@ -258,7 +262,9 @@ static enum compress_state finish(struct compression *compression)
 enum compress_state wr_compress_step(struct compression *compression)
 {
     for (int i = 0; i < CHUNKS_PER_STEP; i++) {
-        ssize_t length = read(compression->in, compression->buffer, CHUNK_BYTES);
+        if (!are_open(compression)) /* the next program, or pass, begins again */
+            return stop(compression);
+        ssize_t length = read(compression->in.fd, compression->buffer, CHUNK_BYTES);
         if (length < 0 && errno == EINTR)
             continue;
         if (length < 0)

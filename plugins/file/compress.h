@@ -12,6 +12,8 @@
 
 #include <weir/handler.h>
 
+#include "../system.h"
+
 struct archive_file;
 struct z_stream_s;
 
@@ -25,7 +27,7 @@ struct compression {
     const weir_host *host;
     struct z_stream_s *stream; /* NULL: idle */
     unsigned char *buffer;
-    int in, out;
+    struct wr_own_fd in, out;
     char path[PATH_MAX], partial_path[PATH_MAX + 8], gz_path[PATH_MAX + 32];
     off_t done; /* bytes read of the original */
     int error;
@@ -44,7 +46,7 @@ static inline bool wr_compress_is_busy(const struct compression *compression)
     return compression->stream;
 }
 
-/* Aborts: releases the file and deletes the partial file. */
+/* Aborts: releases the file and deletes the partial file, unless the program has closed it. */
 void wr_compress_stop(struct compression *compression);
 
 /* [fork] */

@@ -8,7 +8,7 @@ bool wr_compress_is_available(void)
 
 void wr_compress_init(struct compression *compression, const weir_host *host)
 {
-    *compression = (struct compression){.host = host, .in = -1, .out = -1};
+    *compression = (struct compression){.host = host, .in.fd = -1, .out.fd = -1};
 }
 
 enum compress_state wr_compress_begin(struct compression *compression, const struct archive_file *file)

@@ -16,8 +16,11 @@ enum { CHECK_INTERVAL_MS = 500 };
 
 void wr_output_file_init(struct output_file *output, const weir_host *host, const struct settings *settings)
 {
-    *output = (struct output_file){
-        .host = host, .settings = settings, .truncate = !settings->options->append, .fd = -1, .dated_s = -1};
+    *output = (struct output_file){.host = host,
+                                   .settings = settings,
+                                   .truncate = !settings->options->append,
+                                   .own.fd = -1,
+                                   .dated_s = -1};
 }
 
 /* ---- The path -------------------------------------------------------------------------------- */
@@ -96,9 +99,7 @@ static int use_file(struct output_file *output, int fd, const char *path, time_t
         return error;
     }
     wr_output_file_close(output);
-    output->fd = fd;
-    output->device = status.st_dev;
-    output->inode = status.st_ino;
+    output->own = (struct wr_own_fd){fd, status.st_dev, status.st_ino};
     output->local = wr_system_is_local(fd);
     output->truncate = false;
     output->fresh = true;
@@ -149,35 +150,25 @@ int wr_output_file_probe(const struct output_file *output, bool *exists)
 
 void wr_output_file_close(struct output_file *output)
 {
-    if (output->fd < 0)
-        return;
     if (output->dirty)
         wr_output_file_sync(output);
     /* a forked process may still have the descriptor, and with it the lock */
-    wr_file_lock_release(output->fd);
-    close(output->fd);
-    output->fd = -1;
+    if (wr_own_fd_is_open(&output->own))
+        wr_file_lock_release(output->own.fd);
+    wr_own_fd_close(&output->own);
     output->dirty = false;
 }
 
 void wr_output_file_abandon(const struct output_file *output)
 {
-    if (output->fd >= 0)
-        close(output->fd);
+    wr_own_fd_abandon(&output->own);
 }
 
 /* ---- Identity -------------------------------------------------------------------------------- */
 
-/* A program that closes all descriptors, as daemons do, may have reused the number of this one for another
- * file, which must not be written to or closed. */
-static bool is_ours(const struct output_file *output)
-{
-    return wr_fd_is_file(output->fd, output->device, output->inode);
-}
-
 bool wr_output_file_is_in_place(const struct output_file *output)
 {
-    return wr_system_leads_to_file(output->path, output->device, output->inode);
+    return wr_system_leads_to_file(output->path, output->own.device, output->own.inode);
 }
 
 void wr_output_file_follow(struct output_file *output)
@@ -223,12 +214,11 @@ static void follow_date(struct output_file *output)
 
 int wr_output_file_ensure(struct output_file *output)
 {
-    if (output->fd >= 0 && !is_ours(output)) {
-        output->fd = -1;
+    if (!wr_own_fd_is_open(&output->own)) {
+        output->own.fd = -1;
         output->dirty = false;
-    }
-    if (output->fd < 0)
         return wr_output_file_reopen(output);
+    }
     if (may_have_changed(output))
         follow_date(output);
     if (wr_output_now_ms() - output->checked_ms >= CHECK_INTERVAL_MS)
@@ -243,7 +233,7 @@ int wr_output_file_end_line(struct output_file *output)
     size_t written;
     if (!output->torn)
         return 0;
-    int error = wr_output_write(output->host, output->fd, "\n", 1, &written);
+    int error = wr_output_write(output->host, output->own.fd, "\n", 1, &written);
     output->torn = error != 0;
     return error;
 }
@@ -253,7 +243,7 @@ int wr_output_file_write(struct output_file *output, const char *data, size_t le
     *written = 0;
     int error = wr_output_file_end_line(output);
     if (!error)
-        error = wr_output_write(output->host, output->fd, data, length, written);
+        error = wr_output_write(output->host, output->own.fd, data, length, written);
     if (*written)
         output->dirty = output->settings->options->fsync != 0;
     return error;
@@ -267,7 +257,8 @@ void wr_output_file_check_end(struct output_file *output, off_t size)
     int fd = wr_system_open(output->path, O_RDONLY | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
         return;
-    if (wr_fd_is_file(fd, output->device, output->inode) && pread(fd, &last, 1, size - 1) == 1 && last != '\n')
+    if (wr_fd_is_file(fd, output->own.device, output->own.inode) && pread(fd, &last, 1, size - 1) == 1 &&
+        last != '\n')
         output->torn = true;
     close(fd);
 }
@@ -275,23 +266,23 @@ void wr_output_file_check_end(struct output_file *output, off_t size)
 static void remove_tail(struct output_file *output, size_t length, bool locked)
 {
     struct stat status;
-    off_t end = lseek(output->fd, 0, SEEK_CUR); /* with O_APPEND: the end of our last write */
-    bool last = locked && fstat(output->fd, &status) == 0 && end >= (off_t)length && status.st_size == end;
-    bool removed = last && ftruncate(output->fd, end - (off_t)length) == 0;
-    wr_file_lock_release(output->fd);
+    off_t end = lseek(output->own.fd, 0, SEEK_CUR); /* with O_APPEND: the end of our last write */
+    bool last = locked && fstat(output->own.fd, &status) == 0 && end >= (off_t)length && status.st_size == end;
+    bool removed = last && ftruncate(output->own.fd, end - (off_t)length) == 0;
+    wr_file_lock_release(output->own.fd);
     output->torn = !removed;
 }
 
 void wr_output_file_remove_tail(struct output_file *output, size_t length)
 {
-    remove_tail(output, length, wr_file_lock_take(output->host, output->fd, LOCK_EX) == 0);
+    remove_tail(output, length, wr_file_lock_take(output->host, output->own.fd, LOCK_EX) == 0);
 }
 
 /* Whether a write is only that: nothing may have to be opened, checked, rotated, repaired or synchronised. */
 static bool is_plain(const struct output_file *output)
 {
     const struct settings *settings = output->settings;
-    return output->fd >= 0 && output->local && !output->fresh && !output->torn && !settings->rotates &&
+    return output->own.fd >= 0 && output->local && !output->fresh && !output->torn && !settings->rotates &&
            !settings->dated && !settings->header_length && !settings->options->fsync &&
            wr_output_now_ms() - output->checked_ms < CHECK_INTERVAL_MS;
 }
@@ -300,15 +291,15 @@ static bool is_plain(const struct output_file *output)
 bool wr_output_file_write_now(struct output_file *output, const char *data, size_t length)
 {
     struct stat status;
-    if (!is_plain(output) || !is_ours(output) || !wr_file_lock_try(output->fd, LOCK_SH))
+    if (!is_plain(output) || !wr_own_fd_is_open(&output->own) || !wr_file_lock_try(output->own.fd, LOCK_SH))
         return false;
     ssize_t written = -1;
-    if (fstat(output->fd, &status) == 0 && status.st_nlink > 0)
-        written = write(output->fd, data, length);
+    if (fstat(output->own.fd, &status) == 0 && status.st_nlink > 0)
+        written = write(output->own.fd, data, length);
     if (written > 0 && (size_t)written < length)
-        remove_tail(output, (size_t)written, wr_file_lock_try(output->fd, LOCK_EX));
+        remove_tail(output, (size_t)written, wr_file_lock_try(output->own.fd, LOCK_EX));
     else
-        wr_file_lock_release(output->fd);
+        wr_file_lock_release(output->own.fd);
     return written == (ssize_t)length;
 }
 
@@ -320,7 +311,7 @@ int wr_output_file_sync(struct output_file *output)
     output->dirty = false;
     if (waiting)
         waiting->begin(output->host);
-    int error = fdatasync(output->fd) == 0 ? 0 : errno;
+    int error = !wr_own_fd_is_open(&output->own) ? EBADF : fdatasync(output->own.fd) == 0 ? 0 : errno;
     if (waiting)
         waiting->end(output->host);
     if (!error)

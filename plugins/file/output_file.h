@@ -12,6 +12,7 @@
 
 #include <weir/handler.h>
 
+#include "../system.h"
 #include "settings.h"
 
 struct output_file {
@@ -20,9 +21,7 @@ struct output_file {
     char path[PATH_MAX]; /* of the open file; with date fields: expanded for dated_s */
     time_t dated_s;
     bool truncate; /* empty the file when it is opened next */
-    int fd;        /* -1: not open */
-    dev_t device;  /* identify the open file */
-    ino_t inode;
+    struct wr_own_fd own;
     bool local;          /* its file system is on this machine */
     bool fresh;          /* not written to since it was opened */
     bool torn;           /* the file may end with a partial line */
@@ -52,6 +51,7 @@ int wr_output_file_reopen(struct output_file *output);
  * the file exists. Returns 0 or errno. */
 int wr_output_file_probe(const struct output_file *output, bool *exists);
 
+/* Closes the file, unless the program has closed it. */
 void wr_output_file_close(struct output_file *output);
 
 /* [fork] */

@@ -146,8 +146,8 @@ int wr_rotation_rotate(struct rotation *rotation, struct output_file *output)
         rotation->retry_at_ms = INT64_MIN;
         return 0;
     }
-    if (output->fd >= 0 && output->opened == opened)
-        wr_file_lock_release(output->fd);
+    if (output->own.fd >= 0 && output->opened == opened)
+        wr_file_lock_release(output->own.fd);
     postpone(rotation, output, error);
-    return output->fd >= 0 ? 0 : error;
+    return output->own.fd >= 0 ? 0 : error;
 }

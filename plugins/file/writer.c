@@ -32,7 +32,7 @@ size_t wr_writer_chunk(const struct writer *writer)
 static bool is_current(const struct writer *writer, struct stat *status)
 {
     const struct output_file *output = &writer->output;
-    if (fstat(output->fd, status) != 0)
+    if (fstat(output->own.fd, status) != 0)
         return false;
     return writer->settings->rotates ? wr_output_file_is_in_place(output) : status->st_nlink > 0;
 }
@@ -45,7 +45,7 @@ static int lock_file(struct writer *writer, struct stat *status)
     struct output_file *output = &writer->output;
     for (int i = 0; i < TRIES; i++) {
         bool exclusive = writer->settings->rotates || writer->settings->header_length || output->fresh;
-        int error = wr_file_lock_take(output->host, output->fd, exclusive ? LOCK_EX : LOCK_SH);
+        int error = wr_file_lock_take(output->host, output->own.fd, exclusive ? LOCK_EX : LOCK_SH);
         if (error)
             return error;
         if (is_current(writer, status)) {
@@ -53,7 +53,7 @@ static int lock_file(struct writer *writer, struct stat *status)
                 wr_output_file_check_end(output, status->st_size);
             return 0;
         }
-        wr_file_lock_release(output->fd);
+        wr_file_lock_release(output->own.fd);
         error = wr_output_file_reopen(output);
         if (error)
             return error;
@@ -119,10 +119,10 @@ int wr_writer_write(struct writer *writer, const weir_encoded *encoded, uint32_t
     if (!error)
         error = wr_output_file_write(output, encoded->data, length, &written);
     output->fresh = false;
-    output->end = lseek(output->fd, 0, SEEK_CUR);
+    output->end = lseek(output->own.fd, 0, SEEK_CUR);
     *settled = writer->encoder->settled(output->host, written, &whole);
     if (written > whole)
         wr_output_file_remove_tail(output, written - whole);
-    wr_file_lock_release(output->fd);
+    wr_file_lock_release(output->own.fd);
     return error;
 }

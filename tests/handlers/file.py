@@ -351,4 +351,15 @@ def a_descriptor_reused_by_the_program_is_neither_written_nor_closed(folder):
     assert [json.loads(line) for line in lines_of(path)] == [{"before": 1}, {"after": 2}]
 
 
+@case
+def a_descriptor_reused_by_the_program_stays_open_when_nothing_more_is_added(folder):
+    path, strangers = os.path.join(folder, "out"), os.path.join(folder, "strangers")
+    program = os.path.join(BUILD, "tests", "support", "closer")
+    for what in ("stop", path):
+        done = run(program, strangers, what, WEIR_CONFIG=config_of(path))
+        assert done.returncode == 0 and done.stderr == "", (what, done)
+        assert os.path.getsize(strangers) == 0
+    assert os.path.getsize(path) == 0 and len(lines_of(path + ".moved")) == 2
+
+
 main()
