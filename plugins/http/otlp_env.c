@@ -54,14 +54,13 @@ static char *copy_part(const char *text, size_t length)
     return part;
 }
 
-static bool add_item(const char *text, size_t length,
-                     bool (*add)(void *ctx, const char *name, const char *value), void *ctx)
+static bool add_item(const char *variable, const char *text, size_t length, otlp_env_add *add, void *ctx)
 {
     const char *equals = memchr(text, '=', length);
     size_t name_length = (size_t)(equals - text);
     char *name = copy_part(text, name_length);
     char *value = copy_part(equals + 1, length - name_length - 1);
-    bool added = name && value && add(ctx, name, value);
+    bool added = name && value && add(ctx, variable, name, value);
     if (value)
         explicit_bzero(value, strlen(value));
     free(value);
@@ -69,8 +68,7 @@ static bool add_item(const char *text, size_t length,
     return added;
 }
 
-bool wr_otlp_env_headers(bool (*add)(void *ctx, const char *name, const char *value), void *ctx,
-                         const char **fault)
+bool wr_otlp_env_headers(otlp_env_add *add, void *ctx, const char **fault)
 {
     const char *name = get("OTEL_EXPORTER_OTLP_METRICS_HEADERS") ? "OTEL_EXPORTER_OTLP_METRICS_HEADERS"
                                                                  : "OTEL_EXPORTER_OTLP_HEADERS";
@@ -83,7 +81,7 @@ bool wr_otlp_env_headers(bool (*add)(void *ctx, const char *name, const char *va
             *fault = name;
             return false;
         }
-        if (!is_empty && !add_item(list, length, add, ctx))
+        if (!is_empty && !add_item(name, list, length, add, ctx))
             return false;
         list += length + (list[length] == ',');
     }

@@ -8,9 +8,11 @@
 /* Returns the URL for metrics, to be freed. NULL with *no_memory false: none is set. */
 char *wr_otlp_env_url(bool *no_memory);
 
+/* Takes a header of the list in this variable. */
+typedef bool otlp_env_add(void *ctx, const char *variable, const char *name, const char *value);
+
 /* Calls `add` for each header. Returns false if it does, if out of memory, or, with *fault set, if a variable
  * is not a list of headers. */
-bool wr_otlp_env_headers(bool (*add)(void *ctx, const char *name, const char *value), void *ctx,
-                         const char **fault);
+bool wr_otlp_env_headers(otlp_env_add *add, void *ctx, const char **fault);
 
 #endif

@@ -394,13 +394,13 @@ static bool is_configured(const struct settings_options *options, const char *na
            (is_header(name, "Authorization") && (options->username || options->bearer_token));
 }
 
-static bool add_environment_header(void *ctx, const char *name, const char *value)
+static bool add_environment_header(void *ctx, const char *variable, const char *name, const char *value)
 {
     struct environment *environment = ctx;
     const weir_label header = {name, value};
     const char *error = find_header_error(&header);
     if (error) {
-        environment->host->refuse(environment->host, "", "OTEL_EXPORTER_OTLP_HEADERS: \"%s\" %s", name, error);
+        environment->host->refuse(environment->host, "", "%s: \"%s\" %s", variable, name, error);
         environment->is_refused = true;
         return false;
     }

@@ -514,7 +514,9 @@ def wrong_configurations_are_refused_with_the_place_and_what_is_allowed():
             ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://h", "OTEL_EXPORTER_OTLP_HEADERS": "a b=x"},
              'OTEL_EXPORTER_OTLP_HEADERS: "a b" is not a header name'),
             ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://h", "OTEL_EXPORTER_OTLP_HEADERS": "x=%0d%0a"},
-             'OTEL_EXPORTER_OTLP_HEADERS: "x" has a control character in its value')):
+             'OTEL_EXPORTER_OTLP_HEADERS: "x" has a control character in its value'),
+            ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://h", "OTEL_EXPORTER_OTLP_METRICS_HEADERS": "a b=x"},
+             'OTEL_EXPORTER_OTLP_METRICS_HEADERS: "a b" is not a header name')):
         done = run(WEIR, "check", WEIR_CONFIG=config_of(None), **env)
         assert done.returncode == 1 and expected in done.stderr, (env, done)
 
