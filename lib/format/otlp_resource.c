@@ -107,13 +107,18 @@ static const char *find_attribute(const weir_map *map, const char *key)
     return NULL;
 }
 
-/* Returns false if the list does not have it, or is not valid. */
+/* Finds the last item with this key, which takes precedence, as in OpenTelemetry's own SDKs. Returns false if
+ * the list does not have it. */
 static bool find_item(const char *list, const char *key, struct item *item)
 {
-    while (list && next_item(&list, item) > 0)
-        if (strcmp(item->key, key) == 0)
-            return true;
-    return false;
+    struct item next;
+    bool is_found = false;
+    while (list && next_item(&list, &next) > 0)
+        if (strcmp(next.key, key) == 0) {
+            *item = next;
+            is_found = true;
+        }
+    return is_found;
 }
 
 static void put(const struct wr_otlp_writer *writer, const char *key, const char *value)
@@ -143,7 +148,7 @@ static void put_service(const struct wr_otlp_writer *writer, const struct wr_otl
 
 void wr_otlp_resource_put(const struct wr_otlp_writer *writer, const struct wr_otlp_resource *resource)
 {
-    struct item item;
+    struct item item, later;
     const weir_map *map = resource->attributes;
     const char *list = get("OTEL_RESOURCE_ATTRIBUTES");
     put_service(writer, resource);
@@ -151,6 +156,7 @@ void wr_otlp_resource_put(const struct wr_otlp_writer *writer, const struct wr_o
         if (strcmp(map->items[i].key, service) != 0)
             put(writer, map->items[i].key, map->items[i].value);
     while (list && next_item(&list, &item) > 0)
-        if (strcmp(item.key, service) != 0 && !find_attribute(map, item.key))
+        if (strcmp(item.key, service) != 0 && !find_attribute(map, item.key) &&
+            !find_item(list, item.key, &later))
             put(writer, item.key, item.value);
 }

@@ -311,6 +311,8 @@ def resource_attributes_come_from_the_options_and_the_standards_variables():
              {"service.name": "listed", "deployment.environment": "pröd,1", "team": "a b"}),
             ({"service_name": None}, {"OTEL_RESOURCE_ATTRIBUTES": listed, "OTEL_SERVICE_NAME": "named"},
              {"service.name": "named", "deployment.environment": "pröd,1", "team": "a b"}),
+            ({"service_name": None}, {"OTEL_RESOURCE_ATTRIBUTES": "service.name=a,x=1,y=2,x=3,service.name=b"},
+             {"service.name": "b", "y": "2", "x": "3"}),
             ({"resource": {"team": "ours", "x": ""}}, {"OTEL_RESOURCE_ATTRIBUTES": listed, "OTEL_SERVICE_NAME": "named"},
              {"service.name": "tests", "team": "ours", "x": "", "deployment.environment": "pröd,1"}),
             ({"service_name": None, "resource": {"service.name": "mapped"}}, {"OTEL_SERVICE_NAME": "named"}, {"service.name": "mapped"})):
