@@ -90,7 +90,7 @@ void wr_statistics_read(struct statistics *statistics, const weir_host *host, co
         count_all(statistics, host, &figures);
         *statistics = figures.totals;
         host->log(host, WEIR_LOG_INFO,
-                  "statistics: brokers: %lld, round trip: mean %lld us, most %lld us, requests without an "
+                  "statistics: brokers: %lld, round trip: mean %lld us, most %lld us, requests without a "
                   "response: %lld, queued: %lld messages, %lld bytes",
                   (long long)figures.brokers, (long long)figures.rtt_us, (long long)figures.rtt_max_us,
                   (long long)figures.waiting, (long long)figures.queued_messages,

@@ -493,6 +493,7 @@ def statistics_become_counters_and_messages(folder):
                 add_all(app, 1)
                 return app.do("flush", -1)["code"] == 0 and "round trip: mean" in app.stderr_text()
             wait_for(is_reported, "a report")
+            assert "requests without a response: " in app.stderr_text()
             ledger_of(app)
 
 
