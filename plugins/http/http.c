@@ -71,7 +71,7 @@ static void http_destroy(void *self)
 {
     struct http *http = self;
     wr_settings_fini(&http->settings);
-    wr_body_fini(&http->body);
+    wr_buffer_fini(&http->body);
     wr_bulk_fini(&http->bulk);
     free(http);
 }

@@ -11,7 +11,8 @@
 
 #include <weir/handler.h>
 
-#include "body.h"
+#include "text/buffer.h"
+
 #include "bulk.h"
 #include "client.h"
 #include "protocol.h"
@@ -42,8 +43,8 @@ struct http {
     struct settings settings;
     struct response_request request;
     struct client client;
-    struct body body;
-    uint32_t max_samples; /* limit of samples per request: lowered when a server returns 413 */
+    struct wr_buffer body; /* the last one, unless it was sent as it was encoded */
+    uint32_t max_samples;  /* limit of samples per request: lowered when a server returns 413 */
     struct search search;
     char warning[256]; /* the last one of the server that was logged */
 

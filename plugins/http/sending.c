@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "../gzip.h"
 #include "../system.h"
 #include "http.h"
 
@@ -43,6 +44,23 @@ bool wr_sending_encode(struct http *http, const weir_batch *batch, uint32_t star
     return false;
 }
 
+/* Sets *data and *length to the body for encoded data, valid until the next call. Returns false if out of
+ * memory. */
+static bool build_body(struct http *http, const char **data, size_t *length)
+{
+    struct wr_buffer *body = &http->body;
+    if (!*http->header && !http->gzip)
+        return true;
+    wr_buffer_clear(body);
+    wr_buffer_put_text(body, http->header);
+    wr_buffer_put(body, *data, *length);
+    if (body->failed || (http->gzip && !gzip_text(body)))
+        return false;
+    *data = body->data;
+    *length = body->length;
+    return true;
+}
+
 void wr_sending_send(struct http *http, const char *data, size_t length, const struct client_sink *sink,
                      struct response *response)
 {
@@ -50,8 +68,7 @@ void wr_sending_send(struct http *http, const char *data, size_t length, const s
     *response = (struct response){.kind = RESPONSE_DELIVERED};
     if (!length) /* none of the samples can be encoded */
         return;
-    if (!wr_body_prepend(&http->body, http->header, &data, &length) ||
-        (http->gzip && !wr_body_compress(&http->body, &data, &length))) {
+    if (!build_body(http, &data, &length)) {
         set_no_memory(response);
         return;
     }

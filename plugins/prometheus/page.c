@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "../gzip.h"
 #include "accepts.h"
-#include "gzip.h"
 #include "text/buffer.h"
 
 enum { GZIP_FROM = 1024 };
@@ -97,7 +97,7 @@ enum MHD_Result page_respond(struct state *state, struct MHD_Connection *connect
         return page_refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
     }
     bool zipped = page.length >= GZIP_FROM &&
-                  accepts_gzip(header_of(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING)) && gzip_page(&page);
+                  accepts_gzip(header_of(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING)) && gzip_text(&page);
     struct MHD_Response *response =
         MHD_create_response_from_buffer(page.length, page.data, MHD_RESPMEM_MUST_FREE);
     if (!response) {

@@ -9,8 +9,8 @@
 
 #include <weir/version.h>
 
+#include "../gzip.h"
 #include "../prometheus/accepts.h"
-#include "../prometheus/gzip.h"
 #include "../store/store_file.h"
 #include "../system.h"
 #include "api_call.h"
@@ -60,7 +60,7 @@ static void reply(struct request *request, struct wr_buffer *out)
     snprintf(tag, sizeof tag, "W/\"%016" PRIx64 "\"", hash);
     bool is_known = is_same_tag(request_header(request, MHD_HTTP_HEADER_IF_NONE_MATCH), tag);
     bool is_packed = !is_known && out->length >= WORTH_COMPRESSING &&
-                     accepts_gzip(request_header(request, MHD_HTTP_HEADER_ACCEPT_ENCODING)) && gzip_page(out);
+                     accepts_gzip(request_header(request, MHD_HTTP_HEADER_ACCEPT_ENCODING)) && gzip_text(out);
     const struct request_field fields[] = {{MHD_HTTP_HEADER_ETAG, tag},
                                            {MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ACCEPT_ENCODING},
                                            {is_packed ? MHD_HTTP_HEADER_CONTENT_ENCODING : NULL, "gzip"}};
