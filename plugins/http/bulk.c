@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
+
 #include "bulk_reply.h"
 #include "http.h"
 
@@ -22,25 +24,11 @@ void wr_bulk_fini(struct bulk *bulk)
     free(bulk->states);
     free(bulk->samples);
     free(bulk->verdicts);
-    free(bulk->text);
+    wr_buffer_fini(&bulk->text);
     *bulk = (struct bulk){0};
 }
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
-
-/* Returns false if out of memory. */
-static bool reserve(void *array, uint32_t *room, uint32_t count, size_t item_bytes)
-{
-    void **items = array;
-    if (count <= *room)
-        return true;
-    void *grown = realloc(*items, count * item_bytes);
-    if (!grown)
-        return false;
-    *items = grown;
-    *room = count;
-    return true;
-}
 
 static bool is_settled(uint16_t state)
 {
@@ -52,7 +40,7 @@ static bool align(struct bulk *bulk, const weir_batch *batch)
 {
     uint64_t passed = batch->sequence - bulk->sequence;
     bool is_known = strcmp(bulk->origin, batch->origin) == 0 && passed < bulk->count;
-    if (!reserve(&bulk->states, &bulk->room, batch->count, sizeof *bulk->states))
+    if (!WR_ARRAY_HAS_ROOM(&bulk->states, &bulk->room, batch->count))
         return false;
     if (!is_known) {
         *bulk->refusal = '\0';
@@ -90,20 +78,8 @@ static size_t document_length(const char *text, const char *end)
 
 static bool has_document_room(struct bulk *bulk, uint32_t count)
 {
-    return reserve(&bulk->samples, &bulk->sample_room, count, sizeof *bulk->samples) &&
-           reserve(&bulk->verdicts, &bulk->verdict_room, count, sizeof *bulk->verdicts);
-}
-
-static bool has_text_room(struct bulk *bulk, size_t length)
-{
-    if (length <= bulk->text_room)
-        return true;
-    char *text = realloc(bulk->text, length);
-    if (!text)
-        return false;
-    bulk->text = text;
-    bulk->text_room = length;
-    return true;
+    return WR_ARRAY_HAS_ROOM(&bulk->samples, &bulk->sample_room, count) &&
+           WR_ARRAY_HAS_ROOM(&bulk->verdicts, &bulk->verdict_room, count);
 }
 
 /* Whether some of the samples are known to be settled. */
@@ -123,6 +99,7 @@ static void list_documents(struct http *http, const weir_encoded *encoded, struc
     const char *end = encoded->data + encoded->length;
     parcel->documents = 0;
     parcel->length = 0;
+    wr_buffer_clear(&bulk->text);
     for (const char *at = encoded->data; at < end;) {
         size_t length = document_length(at, end);
         uint32_t sample =
@@ -130,7 +107,7 @@ static void list_documents(struct http *http, const weir_encoded *encoded, struc
         if (!is_settled(bulk->states[sample])) {
             bulk->samples[parcel->documents++] = sample;
             if (copy)
-                memcpy(bulk->text + parcel->length, at, length);
+                wr_buffer_put(&bulk->text, at, length);
             parcel->length += length;
         }
         at += length;
@@ -143,11 +120,11 @@ static bool make_parcel(struct http *http, const weir_encoded *encoded, struct p
     struct bulk *bulk = &http->bulk;
     bool copy = has_settled(bulk, parcel->start, encoded->count);
     parcel->count = encoded->count;
-    if (!has_document_room(bulk, encoded->count) || (copy && !has_text_room(bulk, encoded->length)))
+    if (!has_document_room(bulk, encoded->count))
         return false;
     list_documents(http, encoded, parcel, copy);
-    parcel->text = copy ? bulk->text : encoded->data;
-    return true;
+    parcel->text = copy ? bulk->text.data : encoded->data;
+    return !bulk->text.failed;
 }
 
 /* Documents that are sent make their events wait; the rest has none, or is settled. */

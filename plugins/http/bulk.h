@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "text/buffer.h"
+
 #include "response.h"
 
 struct bulk {
@@ -24,8 +26,7 @@ struct bulk {
     uint32_t *samples; /* the first sample of the document's event, as an index in `states` */
     uint16_t *verdicts;
     uint32_t sample_room, verdict_room;
-    char *text; /* the lines of those that are sent, if not all are */
-    size_t text_room;
+    struct wr_buffer text; /* the lines of those that are sent, if not all are */
 
     char refusal[256];    /* why events were refused, of the last request with such ones; "": none */
     struct response held; /* returned by the emit of the sample held_at, in place of sending */
