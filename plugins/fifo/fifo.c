@@ -101,7 +101,7 @@ static void *fifo_create(const weir_host *host, const void *given)
         .create = options->create,
         .mode = mode,
         .size = (int)options->pipe_size,
-        .fd = -1,
+        .own.fd = -1,
         .read_fd = -1,
     };
     fifo->pipe.path = fifo->pipe.paths[0];
@@ -162,7 +162,8 @@ static void report_failure(struct fifo *fifo, const struct pipe_result *result, 
     bool stopping = fifo->host->stopping(fifo->host);
     int64_t start_ms = stopping && fifo->absent_ms ? fifo->absent_ms : fifo->wait_start_ms;
     int64_t waited_ms = start_ms ? wr_output_now_ms() - start_ms : 0;
-    wr_pipe_fail(&fifo->pipe, result, fifo->pipe.fd < 0 ? WEIR_OUTCOME_REOPEN : WEIR_OUTCOME_RETRY, outcome);
+    wr_pipe_fail(&fifo->pipe, result, fifo->pipe.own.fd < 0 ? WEIR_OUTCOME_REOPEN : WEIR_OUTCOME_RETRY,
+                 outcome);
     name_wait(waited_ms, outcome);
     name_waiting_bytes(fifo, outcome);
     fifo->must_check = true;
@@ -209,7 +210,7 @@ static struct pipe_result wait_for_pipe(struct fifo *fifo)
 static struct pipe_result ensure_open(struct fifo *fifo)
 {
     struct pipe *pipe = &fifo->pipe;
-    bool must_reach = fifo->must_check || pipe->fd < 0 || !wr_pipe_is_ours(pipe);
+    bool must_reach = fifo->must_check || !wr_own_fd_is_open(&pipe->own);
     if (!must_reach && wr_output_now_ms() - pipe->checked_ms >= CHECK_INTERVAL_MS)
         must_reach = !wr_pipe_is_in_place(pipe);
     return must_reach ? wait_for_pipe(fifo) : wr_pipe_result(PIPE_READY, 0);
@@ -226,14 +227,13 @@ static void fifo_open(void *self, weir_outcome *outcome)
 static void fifo_close(void *self)
 {
     struct fifo *fifo = self;
-    wr_pipe_close(&fifo->pipe);
+    wr_own_fd_close(&fifo->pipe.own);
 }
 
 static void fifo_abandon(void *self)
 {
     const struct fifo *fifo = self;
-    if (fifo->pipe.fd >= 0)
-        close(fifo->pipe.fd);
+    wr_own_fd_abandon(&fifo->pipe.own);
     if (fifo->pipe.read_fd >= 0)
         close(fifo->pipe.read_fd);
 }
@@ -280,9 +280,9 @@ static struct pipe_result wait_for_room(struct fifo *fifo, bool partial)
             fifo->wait_start_ms = partial ? 0 : full_ms;
             return wr_pipe_result(PIPE_FULL, 0);
         }
-        struct pollfd entry = {.fd = fifo->pipe.fd, .events = POLLOUT};
+        struct pollfd entry = {.fd = fifo->pipe.own.fd, .events = POLLOUT};
         poll(&entry, 1, POLL_MS);
-        if (entry.revents && !wr_pipe_is_ours(&fifo->pipe))
+        if (entry.revents && !wr_own_fd_is_open(&fifo->pipe.own))
             return wr_pipe_result(PIPE_WRITE_FAILED, EBADF);
         if (entry.revents & POLLERR)
             return wr_repair(&fifo->pipe);
@@ -303,7 +303,7 @@ static struct pipe_result wait_for_room(struct fifo *fifo, bool partial)
 /* Writes all of the data or nothing. `length` is at most PIPE_BUF. */
 static struct pipe_result write_piece(struct fifo *fifo, const char *data, size_t length, bool partial)
 {
-    while (write(fifo->pipe.fd, data, length) < 0) {
+    while (write(fifo->pipe.own.fd, data, length) < 0) {
         int error = errno;
         if (error == EPIPE)
             return wr_repair(&fifo->pipe);
@@ -413,9 +413,9 @@ static void fifo_emit(void *self, const weir_batch *batch, weir_outcome *outcome
 static bool write_now(struct fifo *fifo, const weir_encoded *encoded)
 {
     struct pipe *pipe = &fifo->pipe;
-    bool ready = pipe->fd >= 0 && !fifo->must_check && !pipe->waiting.length && encoded->length <= PIPE_BUF &&
-                 wr_output_now_ms() - pipe->checked_ms < CHECK_INTERVAL_MS && wr_pipe_is_ours(pipe);
-    if (!ready || write(pipe->fd, encoded->data, encoded->length) != (ssize_t)encoded->length)
+    bool ready = !fifo->must_check && !pipe->waiting.length && encoded->length <= PIPE_BUF &&
+                 wr_output_now_ms() - pipe->checked_ms < CHECK_INTERVAL_MS && wr_own_fd_is_open(&pipe->own);
+    if (!ready || write(pipe->own.fd, encoded->data, encoded->length) != (ssize_t)encoded->length)
         return false;
     wr_repair_remember(pipe, encoded->data, encoded->length);
     return true;

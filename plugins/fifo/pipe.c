@@ -47,7 +47,7 @@ void wr_pipe_fail(const struct pipe *pipe, const struct pipe_result *result, int
     char *text = outcome->reason;
     const size_t room = sizeof outcome->reason;
     outcome->code = code;
-    if (pipe->fd >= 0 || !pipe->paths[1]) {
+    if (pipe->own.fd >= 0 || !pipe->paths[1]) {
         describe(pipe->path, result, text, room);
         return;
     }
@@ -62,29 +62,18 @@ void wr_pipe_fail(const struct pipe *pipe, const struct pipe_result *result, int
 
 /* ---- Identity -------------------------------------------------------------------------------- */
 
-bool wr_pipe_is_ours(const struct pipe *pipe)
-{
-    return wr_fd_is_file(pipe->fd, pipe->device, pipe->inode);
-}
-
 bool wr_pipe_is_in_place(struct pipe *pipe)
 {
     struct stat status;
     pipe->checked_ms = wr_output_now_ms();
-    return lstat(pipe->path, &status) == 0 && status.st_dev == pipe->device && status.st_ino == pipe->inode;
+    return lstat(pipe->path, &status) == 0 && status.st_dev == pipe->own.device &&
+           status.st_ino == pipe->own.inode;
 }
 
 bool wr_pipe_has_reader(const struct pipe *pipe)
 {
-    struct pollfd entry = {.fd = pipe->fd, .events = POLLOUT};
+    struct pollfd entry = {.fd = pipe->own.fd, .events = POLLOUT};
     return poll(&entry, 1, 0) < 0 || !(entry.revents & POLLERR);
-}
-
-void wr_pipe_close(struct pipe *pipe)
-{
-    if (pipe->fd >= 0 && wr_pipe_is_ours(pipe))
-        close(pipe->fd);
-    pipe->fd = -1;
 }
 
 /* ---- Creating and opening -------------------------------------------------------------------- */
@@ -143,7 +132,7 @@ static struct pipe_result open_error_result(int error)
 
 static void set_size(struct pipe *pipe)
 {
-    if (!pipe->size || fcntl(pipe->fd, F_SETPIPE_SZ, pipe->size) >= 0 || pipe->logged_size)
+    if (!pipe->size || fcntl(pipe->own.fd, F_SETPIPE_SZ, pipe->size) >= 0 || pipe->logged_size)
         return;
     pipe->logged_size = true;
     pipe->host->log(pipe->host, WEIR_LOG_WARNING,
@@ -165,13 +154,11 @@ static struct pipe_result open_path(struct pipe *pipe, bool create)
         close(fd);
         return (struct pipe_result){.state = PIPE_WRONG_TYPE, .type = status.st_mode};
     }
-    pipe->fd = fd;
-    pipe->device = status.st_dev;
-    pipe->inode = status.st_ino;
+    pipe->own = (struct wr_own_fd){fd, status.st_dev, status.st_ino};
     pipe->checked_ms = wr_output_now_ms();
     set_size(pipe);
     if (!wr_repair_start(pipe)) {
-        wr_pipe_close(pipe);
+        wr_own_fd_close(&pipe->own);
         return wr_pipe_result(PIPE_OPEN_FAILED, ENOMEM);
     }
     return wr_pipe_result(PIPE_READY, 0);
@@ -223,9 +210,9 @@ struct pipe_result wr_pipe_find(struct pipe *pipe)
 
 struct pipe_result wr_pipe_follow(struct pipe *pipe)
 {
-    if (pipe->fd >= 0 && !(wr_pipe_is_ours(pipe) && wr_pipe_is_in_place(pipe)))
-        wr_pipe_close(pipe);
-    return pipe->fd < 0 ? try_paths(pipe, open_path) : wr_pipe_result(PIPE_READY, 0);
+    if (!wr_own_fd_is_open(&pipe->own) || !wr_pipe_is_in_place(pipe))
+        wr_own_fd_close(&pipe->own);
+    return pipe->own.fd < 0 ? try_paths(pipe, open_path) : wr_pipe_result(PIPE_READY, 0);
 }
 
 struct pipe_result wr_pipe_reach(struct pipe *pipe)

@@ -10,6 +10,8 @@
 
 #include <weir/handler.h>
 
+#include "../system.h"
+
 /* The state of the named pipe at `path`. */
 enum pipe_state {
     PIPE_READY,
@@ -40,14 +42,12 @@ struct pipe_text {
 /* Zero except for what fifo_create sets. */
 struct pipe {
     const weir_host *host;
-    const char *paths[PIPE_PATHS]; /* where it may be, the first one preferred; NULL: no second one */
-    const char *path;              /* where the open pipe is, or what the last attempt was best at */
-    bool create;                   /* if none is there, at the last of them */
-    mode_t mode;                   /* permissions of a created pipe */
-    int size;                      /* 0: leave the capacity unchanged */
-    int fd;                        /* -1: not open */
-    dev_t device;                  /* identify the open pipe */
-    ino_t inode;
+    const char *paths[PIPE_PATHS];        /* where it may be, the first one preferred; NULL: no second one */
+    const char *path;                     /* where the open pipe is, or what the last attempt was best at */
+    bool create;                          /* if none is there, at the last of them */
+    mode_t mode;                          /* permissions of a created pipe */
+    int size;                             /* 0: leave the capacity unchanged */
+    struct wr_own_fd own;                 /* the open pipe */
     int64_t checked_ms;                   /* when the path was last compared with the open pipe */
     bool logged_size;                     /* a refused pipe_size has been logged */
     struct pipe_result tried[PIPE_PATHS]; /* by the last attempt to open it */
@@ -70,10 +70,6 @@ static inline struct pipe_result wr_pipe_result(enum pipe_state state, int error
 /* Sets the code, and a description of the result as the reason. If no pipe is open, it names each place. */
 void wr_pipe_fail(const struct pipe *pipe, const struct pipe_result *result, int code, weir_outcome *outcome);
 
-/* Whether the descriptor is still that of the pipe. A program that closes all descriptors, as daemons do, may
- * have reused its number for another file, which must not be written to or closed. */
-bool wr_pipe_is_ours(const struct pipe *pipe);
-
 /* Whether the path still names the open pipe. */
 bool wr_pipe_is_in_place(struct pipe *pipe);
 
@@ -92,8 +88,6 @@ struct pipe_result wr_pipe_follow(struct pipe *pipe);
 
 /* As wr_pipe_follow, and checks that the pipe has a reader; if not, repairs it. */
 struct pipe_result wr_pipe_reach(struct pipe *pipe);
-
-void wr_pipe_close(struct pipe *pipe);
 
 /* Frees the memory of a closed one. Logs how many bytes are lost that no longer fitted into it. */
 void wr_pipe_fini(struct pipe *pipe);

@@ -48,7 +48,7 @@ static bool ends_with(const char *data, size_t length, const char *tail, size_t 
  * and what is written later is added. */
 static bool keep_capacity(struct pipe *pipe)
 {
-    int capacity = fcntl(pipe->fd, F_GETPIPE_SZ);
+    int capacity = fcntl(pipe->own.fd, F_GETPIPE_SZ);
     size_t kept = (size_t)(capacity > 0 ? capacity : CAPACITY_BYTES) + PIPE_BUF;
     if (!reserve(&pipe->written, 2 * kept))
         return false;
@@ -110,7 +110,7 @@ static size_t write_now(struct pipe *pipe, const char *lines, size_t length)
     size_t pos = 0;
     while (pos < length) {
         size_t part = wr_repair_part_length(lines + pos, length - pos);
-        ssize_t count = write(pipe->fd, lines + pos, part);
+        ssize_t count = write(pipe->own.fd, lines + pos, part);
         if (count < 0 && errno == EINTR)
             continue;
         if (count < 0)
@@ -124,7 +124,7 @@ static size_t write_now(struct pipe *pipe, const char *lines, size_t length)
 static int count_unread(const struct pipe *pipe)
 {
     int unread = 0;
-    return ioctl(pipe->fd, FIONREAD, &unread) == 0 ? unread : 0;
+    return ioctl(pipe->own.fd, FIONREAD, &unread) == 0 ? unread : 0;
 }
 
 /* Takes all data out of the pipe, and appends it. A writer that has not noticed the loss of the reader may be
@@ -178,7 +178,7 @@ static void rewrite(struct pipe *pipe)
 static bool take_lock(const struct pipe *pipe, int operation)
 {
     for (int i = 0; i < LOCK_WAIT_MS; i++) {
-        if (flock(pipe->fd, operation | LOCK_NB) == 0)
+        if (flock(pipe->own.fd, operation | LOCK_NB) == 0)
             return true;
         pipe->host->wait(pipe->host, 1);
     }
@@ -190,7 +190,7 @@ void wr_repair_wait(struct pipe *pipe)
     if (wr_output_now_ms() < pipe->ignore_lock_ms)
         return;
     if (take_lock(pipe, LOCK_SH))
-        flock(pipe->fd, LOCK_UN);
+        flock(pipe->own.fd, LOCK_UN);
     else
         pipe->ignore_lock_ms = wr_output_now_ms() + IGNORE_LOCK_MS;
 }
@@ -201,7 +201,7 @@ static void open_and_rewrite(struct pipe *pipe)
 {
     pipe->read_fd = wr_system_open(pipe->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0);
     int error = errno;
-    if (wr_fd_is_file(pipe->read_fd, pipe->device, pipe->inode))
+    if (wr_fd_is_file(pipe->read_fd, pipe->own.device, pipe->own.inode))
         rewrite(pipe);
     else if (pipe->read_fd < 0 && !pipe->logged_access)
         pipe->host->log(pipe->host, WEIR_LOG_WARNING,
@@ -226,7 +226,7 @@ struct pipe_result wr_repair(struct pipe *pipe)
         unread = count_unread(pipe);
     }
     pipe->unread = unread;
-    flock(pipe->fd, LOCK_UN);
+    flock(pipe->own.fd, LOCK_UN);
     return wr_pipe_result(PIPE_NO_READER, 0);
 }
 

@@ -128,7 +128,7 @@ static void forward_close(void *self)
 static void forward_abandon(void *self)
 {
     const struct forward *forward = self;
-    wr_connection_abandon(&forward->link.connection);
+    wr_own_fd_abandon(&forward->link.connection.own);
 }
 
 static void forward_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
@@ -149,7 +149,7 @@ static void forward_emit(void *self, const weir_batch *batch, weir_outcome *outc
     struct forward *forward = self;
     struct forward_link *link = &forward->link;
     outcome->done = 0;
-    if (!wr_connection_is_open(&link->connection)) {
+    if (!wr_own_fd_is_open(&link->connection.own)) {
         wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "the connection was closed by the program");
         return;
     }

@@ -231,8 +231,8 @@ static enum connection_state receive(struct forward_link *link)
 {
     struct connection *connection = &link->connection;
     for (;;) {
-        ssize_t count =
-            recv(connection->fd, link->in + link->in_length, sizeof link->in - link->in_length, MSG_DONTWAIT);
+        ssize_t count = recv(connection->own.fd, link->in + link->in_length, sizeof link->in - link->in_length,
+                             MSG_DONTWAIT);
         if (count < 0 && (errno == EAGAIN || errno == EINTR))
             return CONNECTION_READY;
         connection->error = count ? errno : EPIPE;
@@ -560,7 +560,7 @@ static enum connection_state send_out(struct forward_link *link)
 static enum connection_state exchange(struct forward_link *link)
 {
     struct connection *connection = &link->connection;
-    struct pollfd entry = {.fd = connection->fd, .events = POLLIN};
+    struct pollfd entry = {.fd = connection->own.fd, .events = POLLIN};
     bool goes_on = link->out.length - link->out_at >= ENOUGH; /* there may be more to put */
     enum connection_state sent = send_out(link);
     int error = connection->error;
@@ -569,7 +569,7 @@ static enum connection_state exchange(struct forward_link *link)
     connection->host->wait(connection->host, 0); /* a fork point */
     goes_on &= sent != CONNECTION_BUSY;
     int count = poll(&entry, 1, sent == CONNECTION_LOST || goes_on ? 0 : POLL_MS);
-    if (count > 0 && !wr_connection_is_open(connection)) {
+    if (count > 0 && !wr_own_fd_is_open(&connection->own)) {
         connection->error = EBADF;
         return CONNECTION_LOST;
     }
@@ -668,7 +668,7 @@ static void greet(struct forward_link *link, const char *token)
 static void keep_alive(const struct forward_link *link)
 {
     static const int idle_s = 30, interval_s = 10, probes = 6;
-    const int fd = link->connection.fd;
+    const int fd = link->connection.own.fd;
     if (!(link->connection.kind & WEIR_CONNECT_TCP))
         return;
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
@@ -696,7 +696,7 @@ bool wr_forward_link_open(struct forward_link *link, int64_t timeout_ms, weir_ou
     if (state == CONNECTION_READY)
         return true;
     wr_forward_link_fail(link, state, WEIR_OUTCOME_RETRY, outcome);
-    wr_connection_close(&link->connection);
+    wr_own_fd_close(&link->connection.own);
     return false;
 }
 
@@ -712,9 +712,9 @@ static void take_leave(struct forward_link *link)
 
 void wr_forward_link_close(struct forward_link *link)
 {
-    if (wr_connection_is_open(&link->connection) && link->is_welcome && !link->is_lost)
+    if (wr_own_fd_is_open(&link->connection.own) && link->is_welcome && !link->is_lost)
         take_leave(link);
-    wr_connection_close(&link->connection);
+    wr_own_fd_close(&link->connection.own);
     forget(link);
 }
 

@@ -2,19 +2,9 @@
 
 #include <errno.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "../system.h"
 #include "wakeup_fds.h"
-
-static struct sockets_fd record(int fd)
-{
-    struct stat status;
-    if (fd < 0 || fstat(fd, &status) != 0)
-        return (struct sockets_fd){.fd = fd};
-    return (struct sockets_fd){fd, status.st_dev, status.st_ino};
-}
 
 void wr_sockets_init(struct sockets *sockets)
 {
@@ -28,15 +18,14 @@ bool wr_sockets_open(struct sockets *sockets, CURLM *multi)
     int fds[2];
     wr_wakeup_fds_find(multi, fds);
     for (int i = 0; i < 2; i++)
-        sockets->wakeup_fds[i] = record(fds[i]);
-    sockets->canary = record(wr_system_above_stdio(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)));
-    return sockets->canary.fd >= 0;
+        wr_own_fd_set(&sockets->wakeup_fds[i], fds[i]);
+    return wr_own_fd_set(&sockets->canary,
+                         wr_system_above_stdio(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)));
 }
 
 void wr_sockets_close(struct sockets *sockets)
 {
-    if (sockets->canary.fd >= 0)
-        close(sockets->canary.fd);
+    wr_own_fd_close(&sockets->canary);
     wr_sockets_init(sockets);
 }
 
@@ -51,8 +40,7 @@ static curl_socket_t open_connection(void *ctx, curlsocktype purpose, struct cur
             continue;
         int fd =
             wr_system_above_stdio(socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol));
-        sockets->connections[i] = record(fd);
-        return fd;
+        return wr_own_fd_set(&sockets->connections[i], fd) ? fd : CURL_SOCKET_BAD;
     }
     errno = EMFILE;
     return CURL_SOCKET_BAD;
@@ -85,9 +73,9 @@ bool wr_sockets_have_connection(const struct sockets *sockets)
 
 /* ---- All of them ----------------------------------------------------------------------------- */
 
-static bool is_ours(const struct sockets_fd *recorded)
+static bool is_ours(const struct wr_own_fd *own)
 {
-    return recorded->fd < 0 || wr_fd_is_file(recorded->fd, recorded->device, recorded->inode);
+    return own->fd < 0 || wr_own_fd_is_open(own);
 }
 
 void wr_sockets_forget_closed(struct sockets *sockets, int active)
@@ -107,17 +95,11 @@ bool wr_sockets_are_ours(const struct sockets *sockets)
     return true;
 }
 
-static void close_recorded(const struct sockets_fd *recorded)
-{
-    if (recorded->fd >= 0)
-        close(recorded->fd);
-}
-
 void wr_sockets_abandon(const struct sockets *sockets)
 {
-    close_recorded(&sockets->canary);
-    close_recorded(&sockets->wakeup_fds[0]);
-    close_recorded(&sockets->wakeup_fds[1]);
+    wr_own_fd_abandon(&sockets->canary);
+    wr_own_fd_abandon(&sockets->wakeup_fds[0]);
+    wr_own_fd_abandon(&sockets->wakeup_fds[1]);
     for (size_t i = 0; i < SOCKETS_MAX; i++)
-        close_recorded(&sockets->connections[i]);
+        wr_own_fd_abandon(&sockets->connections[i]);
 }

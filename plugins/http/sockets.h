@@ -1,26 +1,18 @@
-/* sockets: tracks the descriptors that libcurl uses, as far as they can be known.
- *
- * A program that closes all descriptors, as daemons do, may have reused their numbers for other files. So
- * each descriptor is recorded with the identity of its file. */
+/* sockets: tracks the descriptors that libcurl uses, as far as they can be known. */
 #ifndef HTTP_SOCKETS_H
 #define HTTP_SOCKETS_H
 
 #include <curl/curl.h>
 #include <stdbool.h>
-#include <sys/types.h>
+
+#include "../system.h"
 
 enum { SOCKETS_MAX = 16 };
 
-struct sockets_fd {
-    int fd; /* -1: none */
-    dev_t device;
-    ino_t inode;
-};
-
 struct sockets {
-    struct sockets_fd connections[SOCKETS_MAX];
-    struct sockets_fd wakeup_fds[2]; /* libcurl's wakeup descriptors, if they were found */
-    struct sockets_fd canary;        /* unused: if it was closed, so were libcurl's unknown descriptors */
+    struct wr_own_fd connections[SOCKETS_MAX];
+    struct wr_own_fd wakeup_fds[2]; /* libcurl's wakeup descriptors, if they were found */
+    struct wr_own_fd canary;        /* unused: if it was closed, so were libcurl's unknown descriptors */
 };
 
 /* No descriptors. */

@@ -135,7 +135,7 @@ static void nats_close(void *self)
 static void nats_abandon(void *self)
 {
     const struct nats *nats = self;
-    wr_nats_link_abandon(&nats->link);
+    wr_own_fd_abandon(&nats->link.own);
 }
 
 static void nats_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)

@@ -12,7 +12,7 @@ enum { WRITE_AT = 64 * 1024 }; /* bytes that wait to be sent */
 
 bool wr_nats_link_init(struct nats_link *link, const weir_host *host, const struct nats_options *options)
 {
-    *link = (struct nats_link){.host = host, .options = options, .fd = -1};
+    *link = (struct nats_link){.host = host, .options = options, .own.fd = -1};
     link->waiting = host->service(host, WEIR_SERVICE_WAITING);
     if (!link->waiting)
         host->refuse(host, "", "it needs a newer version of weir: the service " WEIR_SERVICE_WAITING);
@@ -24,15 +24,10 @@ bool wr_nats_link_init(struct nats_link *link, const weir_host *host, const stru
 static natsStatus attach(void **data, void *loop, natsConnection *connection, natsSock socket)
 {
     struct nats_link *link = loop;
-    struct stat status;
     (void)connection;
     *data = link;
-    if (fstat(socket, &status) != 0 || fcntl(socket, F_SETFD, FD_CLOEXEC) != 0)
-        return NATS_SYS_ERROR;
-    link->fd = socket;
-    link->device = status.st_dev;
-    link->inode = status.st_ino;
-    return NATS_OK;
+    return fcntl(socket, F_SETFD, FD_CLOEXEC) == 0 && wr_own_fd_set(&link->own, socket) ? NATS_OK
+                                                                                        : NATS_SYS_ERROR;
 }
 
 /* The worker always reads. */
@@ -53,7 +48,7 @@ static natsStatus change_writing(void *data, bool add)
 static natsStatus detach(void *data)
 {
     struct nats_link *link = data;
-    link->fd = -1;
+    link->own.fd = -1;
     return NATS_OK;
 }
 
@@ -190,27 +185,21 @@ bool wr_nats_link_open(struct nats_link *link, int64_t timeout_ms, weir_outcome 
  * given up. */
 void wr_nats_link_close(struct nats_link *link)
 {
-    bool is_foreign = link->fd >= 0 && link->connection && !natsConnection_IsClosed(link->connection) &&
-                      !wr_fd_is_file(link->fd, link->device, link->inode);
+    bool is_foreign = link->own.fd >= 0 && link->connection && !natsConnection_IsClosed(link->connection) &&
+                      !wr_own_fd_is_open(&link->own);
     if (!is_foreign) {
         natsSubscription_Destroy(link->replies);
         natsConnection_Destroy(link->connection);
     }
     link->replies = NULL;
     link->connection = NULL;
-    link->fd = -1;
+    link->own.fd = -1;
     nats_ReleaseThreadMemory();
-}
-
-void wr_nats_link_abandon(const struct nats_link *link)
-{
-    if (link->fd >= 0)
-        close(link->fd);
 }
 
 bool wr_nats_link_is_open(const struct nats_link *link)
 {
-    return !natsConnection_IsClosed(link->connection) && wr_fd_is_file(link->fd, link->device, link->inode);
+    return !natsConnection_IsClosed(link->connection) && wr_own_fd_is_open(&link->own);
 }
 
 /* ---- Sending and receiving ------------------------------------------------------------------- */
@@ -241,13 +230,13 @@ static unsigned wait_for_socket(const struct nats_link *link, struct pollfd *ent
 
 enum nats_link_state wr_nats_link_wait(struct nats_link *link, int64_t timeout_ms)
 {
-    struct pollfd entry = {.fd = link->fd, .events = POLLIN};
+    struct pollfd entry = {.fd = link->own.fd, .events = POLLIN};
     if (natsConnection_IsClosed(link->connection))
         return NATS_LINK_LOST;
     if (natsConnection_Buffered(link->connection) > 0)
         entry.events |= POLLOUT;
     unsigned woke = wait_for_socket(link, &entry, timeout_ms);
-    if (woke & WEIR_WAIT_READY && !wr_fd_is_file(link->fd, link->device, link->inode))
+    if (woke & WEIR_WAIT_READY && !wr_own_fd_is_open(&link->own))
         return NATS_LINK_LOST;
     if (woke & WEIR_WAIT_READY && entry.revents & POLLOUT)
         natsConnection_ProcessWriteEvent(link->connection);

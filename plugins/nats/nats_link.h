@@ -1,17 +1,17 @@
 /* nats_link: the connection to a server, over libnats with an event loop: the worker itself reads and writes
  * the socket, so libnats needs no threads for a connection, and waits are those of the core.
  *
- * All of it runs on the handler's worker, except for wr_nats_link_abandon. */
+ * All of it runs on the handler's worker. */
 #ifndef NATS_LINK_H
 #define NATS_LINK_H
 
 #include <nats/nats.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include <weir/handler.h>
 
+#include "../system.h"
 #include "nats_settings.h"
 
 enum { NATS_LINK_INBOX = 320 };
@@ -33,11 +33,7 @@ struct nats_link {
     bool is_probing;             /* the core's wait does not wait in `probe` */
     int64_t max_payload;
     bool has_no_responder; /* nobody takes a subject that was published to; libnats does not tell which */
-
-    /* The socket, and its identity: a program that closes all descriptors may have reused the number. */
-    int fd; /* -1: none */
-    dev_t device;
-    ino_t inode;
+    struct wr_own_fd own;  /* the socket, which libnats closes */
 };
 
 /* Returns false after host->refuse. */
@@ -46,9 +42,6 @@ bool wr_nats_link_init(struct nats_link *link, const weir_host *host, const stru
 /* Connects to one of the servers, each within timeout_ms. Returns false with RETRY and the reason. */
 bool wr_nats_link_open(struct nats_link *link, int64_t timeout_ms, weir_outcome *outcome);
 void wr_nats_link_close(struct nats_link *link);
-
-/* [fork] close(2) and nothing else. */
-void wr_nats_link_abandon(const struct nats_link *link);
 
 /* Whether the connection is there, and its socket still its own. */
 bool wr_nats_link_is_open(const struct nats_link *link);

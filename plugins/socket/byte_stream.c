@@ -113,12 +113,12 @@ static void forget_connection(struct byte_stream *stream)
 static void lose_connection(struct byte_stream *stream)
 {
     struct connection *connection = stream->connection;
-    if (wr_connection_is_open(connection) && is_acknowledged(stream))
+    if (wr_own_fd_is_open(&connection->own) && is_acknowledged(stream))
         collect_lost(stream);
     else if (stream->torn)
         stream->first.length = 0;
     forget_connection(stream);
-    wr_connection_close(connection);
+    wr_own_fd_close(&connection->own);
 }
 
 /* ---- Sending --------------------------------------------------------------------------------- */
@@ -224,7 +224,7 @@ bool wr_byte_stream_is_unsettled(const struct byte_stream *stream)
     const struct connection *connection = stream->connection;
     if (stream->first.length)
         return true;
-    return is_acknowledged(stream) && wr_connection_is_open(connection) &&
+    return is_acknowledged(stream) && wr_own_fd_is_open(&connection->own) &&
            wr_connection_count_unacknowledged(connection) > 0;
 }
 
@@ -232,11 +232,11 @@ bool wr_byte_stream_is_unsettled(const struct byte_stream *stream)
 static enum connection_state await_acknowledgement(struct connection *connection, int64_t until_ms)
 {
     while (wr_connection_count_unacknowledged(connection) > 0) {
-        struct pollfd entry = {.fd = connection->fd};
+        struct pollfd entry = {.fd = connection->own.fd};
         connection->host->wait(connection->host, 0); /* a fork point */
         if (poll(&entry, 1, FLUSH_POLL_MS) > 0) {
             connection->error =
-                wr_connection_is_open(connection) ? wr_connection_take_error(connection) : EBADF;
+                wr_own_fd_is_open(&connection->own) ? wr_connection_take_error(connection) : EBADF;
             if (!connection->error)
                 connection->error = EPIPE;
             return CONNECTION_LOST;
@@ -268,7 +268,7 @@ void wr_byte_stream_close(struct byte_stream *stream)
 {
     size_t sent;
     struct connection *connection = stream->connection;
-    if (!wr_connection_is_open(connection)) {
+    if (!wr_own_fd_is_open(&connection->own)) {
         lose_connection(stream);
         return;
     }
@@ -281,7 +281,7 @@ void wr_byte_stream_close(struct byte_stream *stream)
     if (stream->torn)
         stream->first.length = 0;
     forget_connection(stream);
-    wr_connection_close(connection);
+    wr_own_fd_close(&connection->own);
 }
 
 /* A connection that the peer has closed while there was nothing to send has lost nothing, except what was not
@@ -289,11 +289,11 @@ void wr_byte_stream_close(struct byte_stream *stream)
 static bool reach(struct byte_stream *stream, int64_t timeout_ms, weir_outcome *outcome)
 {
     struct connection *connection = stream->connection;
-    if (connection->fd >= 0 && !wr_connection_is_open(connection))
+    if (connection->own.fd >= 0 && !wr_own_fd_is_open(&connection->own))
         lose_connection(stream);
-    if (connection->fd >= 0 && wr_connection_check(connection) == CONNECTION_LOST)
+    if (connection->own.fd >= 0 && wr_connection_check(connection) == CONNECTION_LOST)
         lose_connection(stream);
-    if (connection->fd >= 0 || wr_connection_open(connection, timeout_ms, outcome))
+    if (connection->own.fd >= 0 || wr_connection_open(connection, timeout_ms, outcome))
         return true;
     outcome->code = WEIR_OUTCOME_REOPEN;
     return false;
@@ -363,9 +363,9 @@ void wr_byte_stream_flush(struct byte_stream *stream, int64_t timeout_ms, weir_o
     enum connection_state state = CONNECTION_READY;
     for (int tries = 0; tries < 2 && wr_byte_stream_is_unsettled(stream); tries++) {
         int64_t left_ms = wr_output_least(connection->connect_timeout_ms, until_ms - wr_output_now_ms());
-        if (!wr_connection_is_open(connection))
+        if (!wr_own_fd_is_open(&connection->own))
             lose_connection(stream);
-        if (connection->fd < 0 && !wr_connection_open(connection, left_ms, outcome)) {
+        if (connection->own.fd < 0 && !wr_connection_open(connection, left_ms, outcome)) {
             name_lost_bytes(stream, outcome);
             return;
         }
@@ -388,7 +388,7 @@ void wr_byte_stream_flush(struct byte_stream *stream, int64_t timeout_ms, weir_o
 void wr_byte_stream_wake(struct byte_stream *stream, weir_outcome *outcome)
 {
     struct connection *connection = stream->connection;
-    if (!stream->first.length && wr_connection_is_open(connection) &&
+    if (!stream->first.length && wr_own_fd_is_open(&connection->own) &&
         await_acknowledgement(connection, 0) != CONNECTION_LOST)
         return;
     wr_byte_stream_flush(stream, connection->connect_timeout_ms, outcome);

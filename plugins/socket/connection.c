@@ -18,7 +18,7 @@ void wr_connection_init(struct connection *connection, const weir_host *host)
     *connection = (struct connection){
         .host = host,
         .connecting = host->service(host, WEIR_SERVICE_CONNECTING),
-        .fd = -1,
+        .own.fd = -1,
     };
 }
 
@@ -38,33 +38,13 @@ bool wr_connection_set(struct connection *connection, const char *to, uint32_t k
     return true;
 }
 
-/* ---- The descriptor -------------------------------------------------------------------------- */
-
-bool wr_connection_is_open(const struct connection *connection)
-{
-    return wr_fd_is_file(connection->fd, connection->device, connection->inode);
-}
-
-void wr_connection_close(struct connection *connection)
-{
-    if (wr_connection_is_open(connection))
-        close(connection->fd);
-    connection->fd = -1;
-}
-
-void wr_connection_abandon(const struct connection *connection)
-{
-    if (connection->fd >= 0)
-        close(connection->fd);
-}
-
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
 int wr_connection_take_error(const struct connection *connection)
 {
     int error = 0;
     socklen_t size = sizeof error;
-    return getsockopt(connection->fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+    return getsockopt(connection->own.fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
 static enum connection_state lose(struct connection *connection, int error)
@@ -78,13 +58,13 @@ enum connection_state wr_connection_wait(struct connection *connection, int64_t 
     const bool is_stream = !wr_connection_has_datagrams(connection);
     const weir_waiting *waiting = connection->host->service(connection->host, WEIR_SERVICE_WAITING);
     for (;;) {
-        struct pollfd entry = {.fd = connection->fd, .events = POLLOUT};
+        struct pollfd entry = {.fd = connection->own.fd, .events = POLLOUT};
         int64_t left_ms = until_ms - wr_output_now_ms();
         if (is_stream)
             entry.events |= POLLIN | POLLRDHUP;
         unsigned woke = waiting->wait(connection->host, &entry, 1, left_ms > 0 ? left_ms : 0);
         bool is_ready = woke & WEIR_WAIT_READY;
-        if (is_ready && !wr_connection_is_open(connection))
+        if (is_ready && !wr_own_fd_is_open(&connection->own))
             return lose(connection, EBADF);
         if (is_ready && is_stream && entry.revents & ~POLLOUT &&
             wr_connection_check(connection) == CONNECTION_LOST)
@@ -109,21 +89,14 @@ bool wr_connection_open(struct connection *connection, int64_t timeout_ms, weir_
         .timeout_ms = timeout_ms,
         .first = connection->first,
     };
-    struct stat status;
     int fd = connection->connecting->connect(connection->host, &what, outcome->reason, sizeof outcome->reason);
     if (fd < 0) {
         outcome->code = WEIR_OUTCOME_RETRY;
         return false;
     }
-    if (fstat(fd, &status) != 0) {
-        int error = errno;
-        close(fd);
+    if (!wr_own_fd_set(&connection->own, fd))
         return wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "connect %s: %s", connection->peer,
-                              wr_system_strerror(error));
-    }
-    connection->fd = fd;
-    connection->device = status.st_dev;
-    connection->inode = status.st_ino;
+                              wr_system_strerror(errno));
     connection->opened_ms = wr_output_now_ms();
     if (connection->kind & WEIR_CONNECT_TCP)
         setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &send_timeout_ms, sizeof send_timeout_ms);
@@ -135,13 +108,13 @@ void wr_connection_refresh(struct connection *connection)
     struct connection next = *connection;
     weir_outcome outcome;
     connection->opened_ms = wr_output_now_ms();
-    next.fd = -1;
+    next.own.fd = -1;
     if (!wr_connection_open(&next, connection->connect_timeout_ms, &outcome)) {
         connection->host->log(connection->host, WEIR_LOG_INFO, "%s; the former address is used",
                               outcome.reason);
         return;
     }
-    wr_connection_close(connection);
+    wr_own_fd_close(&connection->own);
     *connection = next;
 }
 
@@ -151,9 +124,9 @@ enum connection_state wr_connection_check(struct connection *connection)
 {
     enum { PIECE = 4096, PIECES = 256 };
     char discarded[PIECE];
-    struct pollfd entry = {.fd = connection->fd, .events = POLLRDHUP};
+    struct pollfd entry = {.fd = connection->own.fd, .events = POLLRDHUP};
     for (int i = 0; i < PIECES; i++) {
-        ssize_t count = recv(connection->fd, discarded, sizeof discarded, MSG_DONTWAIT);
+        ssize_t count = recv(connection->own.fd, discarded, sizeof discarded, MSG_DONTWAIT);
         if (count == 0)
             return lose(connection, EPIPE);
         if (count < 0 && errno == EAGAIN)
@@ -171,7 +144,7 @@ enum connection_state wr_connection_send(struct connection *connection, const ch
 {
     ssize_t sent;
     do
-        sent = send(connection->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+        sent = send(connection->own.fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (sent < 0 && errno == EINTR);
     *count = sent > 0 ? (size_t)sent : 0;
     if (sent >= 0)
@@ -200,5 +173,5 @@ void wr_connection_fail(const struct connection *connection, enum connection_sta
 size_t wr_connection_count_unacknowledged(const struct connection *connection)
 {
     int bytes = 0;
-    return ioctl(connection->fd, SIOCOUTQ, &bytes) == 0 && bytes > 0 ? (size_t)bytes : 0;
+    return ioctl(connection->own.fd, SIOCOUTQ, &bytes) == 0 && bytes > 0 ? (size_t)bytes : 0;
 }

@@ -1,17 +1,17 @@
-/* connection: a connected socket, for streams and for datagrams. All of it runs on the handler's worker, except
- * for wr_connection_abandon.
+/* connection: a connected socket, for streams and for datagrams. All of it runs on the handler's worker.
  *
- * A program that closes all descriptors, as daemons do, may have reused the number of the socket for another
- * file. So the socket is recorded with its identity, which is checked before it is used after an idle time. */
+ * Callers check with wr_own_fd_is_open that the socket is still this one, before it is used after an idle time.
+ */
 #ifndef SOCKET_CONNECTION_H
 #define SOCKET_CONNECTION_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include <weir/handler.h>
+
+#include "../system.h"
 
 enum connection_state {
     CONNECTION_READY,
@@ -27,12 +27,10 @@ struct connection {
     const char *peer; /* for messages: what follows its scheme */
     uint32_t kind;    /* WEIR_CONNECT_* */
     int64_t connect_timeout_ms, send_timeout_ms;
-    int fd; /* non-blocking; -1: not open */
-    dev_t device;
-    ino_t inode;
-    int error;         /* errno of the last failure */
-    uint32_t first;    /* which address of the name to try first */
-    int64_t opened_ms; /* when it was connected, or resolved again */
+    struct wr_own_fd own; /* the socket, non-blocking */
+    int error;            /* errno of the last failure */
+    uint32_t first;       /* which address of the name to try first */
+    int64_t opened_ms;    /* when it was connected, or resolved again */
 };
 
 void wr_connection_init(struct connection *connection, const weir_host *host);
@@ -51,14 +49,6 @@ bool wr_connection_open(struct connection *connection, int64_t timeout_ms, weir_
 
 /* Resolves the name again and connects to what it found. Keeps the present socket if that fails. */
 void wr_connection_refresh(struct connection *connection);
-
-bool wr_connection_is_open(const struct connection *connection);
-
-/* Closes the socket, if it is still this one. */
-void wr_connection_close(struct connection *connection);
-
-/* [fork] close(2) and nothing else. */
-void wr_connection_abandon(const struct connection *connection);
 
 /* Reads and discards what the peer has sent. LOST: the peer has closed the connection, or it failed. */
 enum connection_state wr_connection_check(struct connection *connection);

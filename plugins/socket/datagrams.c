@@ -127,12 +127,12 @@ static bool reach(struct datagrams *datagrams, weir_outcome *outcome)
 {
     struct connection *connection = datagrams->connection;
     const int64_t now_ms = datagrams->emit_ms;
-    if (!wr_connection_is_open(connection))
-        wr_connection_close(connection);
-    if (connection->fd >= 0 && connection->kind & WEIR_CONNECT_NAME &&
+    if (!wr_own_fd_is_open(&connection->own))
+        wr_own_fd_close(&connection->own);
+    if (connection->own.fd >= 0 && connection->kind & WEIR_CONNECT_NAME &&
         now_ms - connection->opened_ms >= datagrams->resolve_every_ms)
         wr_connection_refresh(connection);
-    if (connection->fd >= 0 || wr_connection_open(connection, connection->connect_timeout_ms, outcome))
+    if (connection->own.fd >= 0 || wr_connection_open(connection, connection->connect_timeout_ms, outcome))
         return true;
     outcome->code = WEIR_OUTCOME_REOPEN;
     return false;

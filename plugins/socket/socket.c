@@ -102,7 +102,7 @@ static void socket_close(void *self)
 {
     struct socket_handler *handler = self;
     if (handler->has_datagrams)
-        wr_connection_close(&handler->connection);
+        wr_own_fd_close(&handler->connection.own);
     else
         wr_byte_stream_close(&handler->stream);
 }
@@ -110,7 +110,7 @@ static void socket_close(void *self)
 static void socket_abandon(void *self)
 {
     const struct socket_handler *handler = self;
-    wr_connection_abandon(&handler->connection);
+    wr_own_fd_abandon(&handler->connection.own);
 }
 
 /* A datagram would be needed to find out whether somebody receives over UDP. */
@@ -122,7 +122,7 @@ static void socket_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
         timeout_ms = connection->connect_timeout_ms;
     if (!wr_connection_open(connection, timeout_ms, outcome))
         return;
-    wr_connection_close(connection);
+    wr_own_fd_close(&connection->own);
     if (connection->kind & WEIR_CONNECT_UDP)
         snprintf(outcome->reason, sizeof outcome->reason,
                  "there is a route; without sending it is not known whether anybody receives");

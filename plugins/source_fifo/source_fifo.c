@@ -74,8 +74,8 @@ static void *create(const weir_host *host, const void *given)
         return NULL;
     }
     source->host = host;
-    source->pipe =
-        (struct pipe){.host = host, .path = source->path, .create = options->create, .mode = mode, .fd = -1};
+    source->pipe = (struct pipe){
+        .host = host, .path = source->path, .create = options->create, .mode = mode, .own.fd = -1};
     return source;
 }
 
@@ -104,10 +104,8 @@ static bool renew(struct source *source, struct pipe_result *result)
     int fd = open_pipe(source, &status, result);
     if (fd < 0)
         return false;
-    wr_pipe_close(&source->pipe);
-    source->pipe.fd = fd;
-    source->pipe.device = status.st_dev;
-    source->pipe.inode = status.st_ino;
+    wr_own_fd_close(&source->pipe.own);
+    source->pipe.own = (struct wr_own_fd){fd, status.st_dev, status.st_ino};
     return true;
 }
 
@@ -118,7 +116,7 @@ static void open_source(void *self, weir_outcome *outcome)
     if (!renew(source, &result))
         wr_pipe_fail(&source->pipe, &result, WEIR_OUTCOME_REOPEN, outcome);
     else if (!wr_pump_init(&source->pump, source->host, "")) {
-        wr_pipe_close(&source->pipe);
+        wr_own_fd_close(&source->pipe.own);
         wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "out of memory");
     }
 }
@@ -127,14 +125,13 @@ static void close_source(void *self)
 {
     struct source *source = self;
     wr_pump_fini(&source->pump);
-    wr_pipe_close(&source->pipe);
+    wr_own_fd_close(&source->pipe.own);
 }
 
 static void abandon(void *self)
 {
     const struct source *source = self;
-    if (source->pipe.fd >= 0)
-        close(source->pipe.fd);
+    wr_own_fd_abandon(&source->pipe.own);
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -146,11 +143,11 @@ static void drain(struct source *source)
     enum { TRIES = 100, STEP_MS = 10 };
     int left = 0;
     bool has_writer = true;
-    if (!wr_pump_drain(&source->pump) || ioctl(source->pipe.fd, FIONREAD, &left) != 0)
+    if (!wr_pump_drain(&source->pump) || ioctl(source->pipe.own.fd, FIONREAD, &left) != 0)
         return;
     for (int tries = 0; tries < TRIES && (left > 0 || wr_pump_pending(&source->pump)) && has_writer &&
-                        wr_pipe_is_ours(&source->pipe);) {
-        enum pump_result result = wr_pump_read(&source->pump, source->pipe.fd);
+                        wr_own_fd_is_open(&source->pipe.own);) {
+        enum pump_result result = wr_pump_read(&source->pump, source->pipe.own.fd);
         if (result == PUMP_FULL && !wr_pump_drain(&source->pump))
             return;
         has_writer = result != PUMP_END && result != PUMP_FAILED;
@@ -179,7 +176,7 @@ static bool begin_anew(struct source *source, weir_outcome *outcome)
 /* Returns whether to go on. */
 static bool wait_for_data(struct source *source, weir_outcome *outcome, bool at_end)
 {
-    struct pollfd fd = {source->pipe.fd, POLLIN, 0};
+    struct pollfd fd = {source->pipe.own.fd, POLLIN, 0};
     bool is_full = source->pump.is_full || source->pump.is_ending;
     unsigned woke = source->pump.intake->wait(source->host, &fd, is_full ? 0 : 1, is_full ? -1 : CHECK_MS);
     if (woke & WEIR_WAIT_STOP) {
@@ -198,12 +195,12 @@ static void run(void *self, weir_outcome *outcome)
 {
     struct source *source = self;
     for (;;) {
-        if (!wr_pipe_is_ours(&source->pipe)) {
+        if (!wr_own_fd_is_open(&source->pipe.own)) {
             wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: the program has closed its descriptor",
                            source->path);
             return;
         }
-        enum pump_result result = wr_pump_read(&source->pump, source->pipe.fd);
+        enum pump_result result = wr_pump_read(&source->pump, source->pipe.own.fd);
         if (result == PUMP_FAILED) {
             wr_pump_fail(outcome, WEIR_OUTCOME_REOPEN, source->path);
             return;
