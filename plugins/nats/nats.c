@@ -251,7 +251,7 @@ static natsStatus publish(struct nats *nats, const weir_batch *batch, uint32_t s
     if (status == NATS_OK && acknowledged)
         status = set_headers(message, nats, batch, start);
     if (status == NATS_OK)
-        status = wr_nats_link_publish(&nats->link, message);
+        status = natsConnection_PublishMsg(nats->link.connection, message);
     natsMsg_Destroy(message);
     return status;
 }
@@ -312,12 +312,8 @@ static void send_marker(struct delivery *delivery)
 {
     struct nats *nats = delivery->nats;
     char subject[NATS_LINK_INBOX + 24];
-    natsMsg *message = NULL;
     snprintf(subject, sizeof subject, "%s%llu", nats->link.inbox, (unsigned long long)nats->window.next);
-    natsStatus status = natsMsg_Create(&message, subject, NULL, "", 0);
-    if (status == NATS_OK)
-        status = wr_nats_link_publish(&nats->link, message);
-    natsMsg_Destroy(message);
+    natsStatus status = natsConnection_PublishString(nats->link.connection, subject, "");
     if (status != NATS_OK)
         fail(delivery, WEIR_OUTCOME_REOPEN, "publish: %s", natsStatus_GetText(status));
 }

@@ -30,15 +30,8 @@ static natsStatus attach(void **data, void *loop, natsConnection *connection, na
                                                                                         : NATS_SYS_ERROR;
 }
 
-/* The worker always reads. */
-static natsStatus change_reading(void *data, bool add)
-{
-    (void)data, (void)add;
-    return NATS_OK;
-}
-
-/* So does it look for itself whether there is something to write. */
-static natsStatus change_writing(void *data, bool add)
+/* The worker always reads, and looks for itself whether there is something to write. */
+static natsStatus ignore_change(void *data, bool add)
 {
     (void)data, (void)add;
     return NATS_OK;
@@ -107,7 +100,7 @@ static natsStatus set_options(natsOptions *target, struct nats_link *link, int64
     if (status == NATS_OK)
         status = natsOptions_SetErrorHandler(target, ignore_error, NULL);
     if (status == NATS_OK)
-        status = natsOptions_SetEventLoop(target, link, attach, change_reading, change_writing, detach);
+        status = natsOptions_SetEventLoop(target, link, attach, ignore_change, ignore_change, detach);
     if (status == NATS_OK)
         status = set_login(target, link->options);
     return status == NATS_OK ? set_tls(target, link->options) : status;
@@ -204,11 +197,6 @@ bool wr_nats_link_is_open(const struct nats_link *link)
 
 /* ---- Sending and receiving ------------------------------------------------------------------- */
 
-natsStatus wr_nats_link_publish(struct nats_link *link, natsMsg *message)
-{
-    return natsConnection_PublishMsg(link->connection, message);
-}
-
 bool wr_nats_link_is_full(const struct nats_link *link)
 {
     return natsConnection_Buffered(link->connection) >= WRITE_AT;
@@ -258,16 +246,6 @@ natsMsg *wr_nats_link_take(struct nats_link *link)
 
 /* ---- Requests -------------------------------------------------------------------------------- */
 
-static bool send_request(struct nats_link *link, const char *subject, const char *reply, const char *text)
-{
-    natsMsg *message = NULL;
-    natsStatus status = natsMsg_Create(&message, subject, reply, text, (int)strlen(text));
-    if (status == NATS_OK)
-        status = wr_nats_link_publish(link, message);
-    natsMsg_Destroy(message);
-    return status == NATS_OK;
-}
-
 natsMsg *wr_nats_link_request(struct nats_link *link, const char *subject, const char *text, int64_t timeout_ms,
                               weir_outcome *outcome)
 {
@@ -276,7 +254,7 @@ natsMsg *wr_nats_link_request(struct nats_link *link, const char *subject, const
     enum nats_link_state state = NATS_LINK_READY;
     natsMsg *reply = NULL;
     snprintf(inbox, sizeof inbox, "%sr", link->inbox);
-    if (!send_request(link, subject, inbox, text))
+    if (natsConnection_PublishRequestString(link->connection, subject, inbox, text) != NATS_OK)
         state = NATS_LINK_LOST;
     while (state == NATS_LINK_READY && !link->has_no_responder) {
         state = wr_nats_link_wait(link, until_ms - link->waiting->now_ms(link->host));

@@ -27,7 +27,7 @@ struct nats_link {
     const weir_host *host;
     const struct nats_options *options;
     const weir_waiting *waiting;
-    natsConnection *connection;
+    natsConnection *connection;  /* what is published on it is sent by wr_nats_link_wait */
     natsSubscription *replies;   /* to the subjects below the inbox */
     char inbox[NATS_LINK_INBOX]; /* ends with a dot */
     bool is_probing;             /* the core's wait does not wait in `probe` */
@@ -45,9 +45,6 @@ void wr_nats_link_close(struct nats_link *link);
 
 /* Whether the connection is there, and its socket still its own. */
 bool wr_nats_link_is_open(const struct nats_link *link);
-
-/* Publishes, once there is something to wait for: see wr_nats_link_wait. Consumes nothing. */
-natsStatus wr_nats_link_publish(struct nats_link *link, natsMsg *message);
 
 /* Whether so much waits to be sent that nothing should be added. */
 bool wr_nats_link_is_full(const struct nats_link *link);

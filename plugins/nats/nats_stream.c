@@ -24,9 +24,9 @@ static struct json_object *make_subjects(const struct nats_options *options)
     return array;
 }
 
-/* The server refuses a window that is longer than the age at which it removes messages, which is not set here.
- */
-char *wr_nats_stream_format(const struct nats_options *options)
+/* Returns the text of a request that creates the stream, to be freed. NULL: out of memory. The server refuses a
+ * window that is longer than the age at which it removes messages, which is not set here. */
+static char *format_request(const struct nats_options *options)
 {
     struct json_object *config = json_object_new_object();
     if (!config)
@@ -66,7 +66,7 @@ static bool ask(struct nats_link *link, const char *verb, const char *text, int6
 static bool create(struct nats_link *link, int64_t timeout_ms, weir_outcome *outcome)
 {
     struct nats_reply reply;
-    char *text = wr_nats_stream_format(link->options);
+    char *text = format_request(link->options);
     if (!text)
         return wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
     bool is_answered = ask(link, "CREATE", text, timeout_ms, &reply, outcome);

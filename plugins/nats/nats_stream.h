@@ -12,7 +12,4 @@
  * RETRY and the reason. */
 bool wr_nats_stream_ensure(struct nats_link *link, bool may_create, int64_t timeout_ms, weir_outcome *outcome);
 
-/* The text of a request that creates the stream, to be freed by the caller. NULL: out of memory. */
-char *wr_nats_stream_format(const struct nats_options *options);
-
 #endif
