@@ -12,26 +12,31 @@
 /* The length of the whole lines that fit into a piece of `most` bytes; 0: the first line is too long. */
 size_t wr_lines_fit(const char *lines, size_t length, size_t most);
 
-size_t wr_lines_first_length(const char *lines, size_t length);
-
 /* The end, in (low, high], of the event that follows the first `settled` of the encoded samples. */
 size_t wr_lines_event_end(const weir_host *host, const weir_encoder *encoder, uint32_t settled, size_t low,
                           size_t high);
 
-/* Lines of an event that cannot be written, because they are too long for a piece. Each is that of a single
- * value, since the encoder splits the others. Zero: none. */
-struct lines_refused {
-    uint32_t count;
-    bool all; /* a piece of several lines was too long, for the network: all samples count as refused */
-    const char *first;
-    size_t first_length, most;
+enum lines_result {
+    LINES_WRITTEN,
+    LINES_FAILED,   /* nothing more can be written now */
+    LINES_TOO_LONG, /* the piece can never be written, since the network refuses its size */
 };
 
-void wr_lines_refuse(struct lines_refused *refused, const char *line, size_t length, size_t most);
+struct lines_writer {
+    const weir_host *host;
+    const weir_encoder *encoder;
+    size_t most;      /* bytes of a piece */
+    const char *what; /* a piece is, for messages */
+    /* Writes a piece, or nothing of it. at_event: it begins an event. */
+    enum lines_result (*write)(void *ctx, const char *lines, size_t length, bool at_event);
+    void *ctx;
+};
 
-/* Reports lines that were refused of an event with so many samples. Writing these values again cannot deliver
- * them. The start of a line has the name of its value. */
-void wr_lines_report_refused(const struct lines_refused *refused, const char *piece, uint32_t samples,
-                             weir_outcome *outcome);
+/* Writes what was encoded, as many events per piece as fit, and adds to outcome->done. An event that is larger
+ * is written in several pieces, and its lines that are too long for one are left out: writing these values
+ * again cannot deliver them. Returns early behind events with such lines, so that `rejected` and the reason
+ * apply to them alone, and in front of an event for which `write` failed. */
+void wr_lines_write_events(const struct lines_writer *writer, const weir_encoded *encoded,
+                           weir_outcome *outcome);
 
 #endif

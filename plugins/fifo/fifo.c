@@ -334,79 +334,46 @@ static struct pipe_result write_waiting(struct fifo *fifo)
     return wr_pipe_result(PIPE_READY, 0);
 }
 
-static struct lines_refused find_long_lines(const char *lines, size_t length)
-{
-    struct lines_refused found = {0};
-    for (size_t pos = 0, piece; pos < length; pos += piece) {
-        piece = wr_lines_fit(lines + pos, length - pos, PIPE_BUF);
-        if (piece)
-            continue;
-        piece = wr_lines_first_length(lines + pos, length - pos);
-        wr_lines_refuse(&found, lines + pos, piece, PIPE_BUF);
-    }
-    return found;
-}
+/* What happens in one call of emit. */
+struct delivery {
+    struct fifo *fifo;
+    const weir_outcome *outcome;
+    struct pipe_result result;
+};
 
-/* Leaves out lines that are too long. The rest of an event is waited for longer than another event: what is
- * written of it cannot be reported, and would be written again. */
-static struct pipe_result write_lines(struct fifo *fifo, const char *lines, size_t length, bool partial)
+/* The rest of an event is waited for longer than another event: what is written of it cannot be reported, and
+ * would be written again. */
+static enum lines_result write_lines(void *ctx, const char *lines, size_t length, bool at_event)
 {
-    struct pipe_result result = wr_pipe_result(PIPE_READY, 0);
-    for (size_t pos = 0, piece; pos < length && !result.state; pos += piece) {
-        piece = wr_lines_fit(lines + pos, length - pos, PIPE_BUF);
-        if (piece)
-            result = write_piece(fifo, lines + pos, piece, partial && pos == 0);
-        else
-            piece = wr_lines_first_length(lines + pos, length - pos);
-    }
-    return result;
-}
-
-/* Writes as many events per write as fit, and a larger event line by line. Returns early after events with
- * refused values, so that `rejected` and the reason apply to them alone. */
-static struct pipe_result write_encoded(struct fifo *fifo, const weir_encoded *encoded, weir_outcome *outcome)
-{
-    const uint32_t done_before = outcome->done;
-    size_t pos = 0, end;
-    for (uint32_t settled = 0, next; settled < encoded->count; settled = next, pos = end) {
-        next = fifo->encoder->settled(fifo->host, pos + PIPE_BUF, &end);
-        if (next == settled) {
-            end = wr_lines_event_end(fifo->host, fifo->encoder, settled, pos + PIPE_BUF, encoded->length);
-            next = fifo->encoder->settled(fifo->host, end, NULL);
-        }
-        const struct lines_refused refused = find_long_lines(encoded->data + pos, end - pos);
-        if (outcome->rejected && refused.count < next - settled)
-            break;
-        struct pipe_result result = write_lines(fifo, encoded->data + pos, end - pos, outcome->done > 0);
-        if (result.state)
-            return result;
-        if (refused.count)
-            wr_lines_report_refused(&refused, "a write to a named pipe", next - settled, outcome);
-        outcome->done = done_before + next;
-    }
-    return wr_pipe_result(PIPE_READY, 0);
+    struct delivery *delivery = ctx;
+    delivery->result = write_piece(delivery->fifo, lines, length, at_event && delivery->outcome->done > 0);
+    return delivery->result.state ? LINES_FAILED : LINES_WRITTEN;
 }
 
 static void fifo_emit(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
     struct fifo *fifo = self;
+    struct delivery delivery = {.fifo = fifo, .outcome = outcome};
+    const struct pipe_result *result = &delivery.result;
+    const struct lines_writer writer = {fifo->host,  fifo->encoder, PIPE_BUF, "a write to a named pipe",
+                                        write_lines, &delivery};
     weir_encoded encoded;
     outcome->done = 0;
     fifo->emit_ms = wr_output_now_ms();
-    struct pipe_result result = ensure_open(fifo);
-    if (!result.state)
-        result = write_waiting(fifo);
-    while (!result.state && outcome->done < batch->count && !outcome->rejected) {
+    delivery.result = ensure_open(fifo);
+    if (!result->state)
+        delivery.result = write_waiting(fifo);
+    while (!result->state && outcome->done < batch->count && !outcome->rejected) {
         if (!fifo->encoder->encode(fifo->host, batch, outcome->done, CHUNK_BYTES, &encoded)) {
             wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
             return;
         }
-        result = write_encoded(fifo, &encoded, outcome);
+        wr_lines_write_events(&writer, &encoded, outcome);
     }
-    if (result.state == PIPE_NO_READER && !fifo->wait_start_ms)
+    if (result->state == PIPE_NO_READER && !fifo->wait_start_ms)
         fifo->wait_start_ms = wr_output_now_ms();
-    if (result.state && !(result.state == PIPE_FULL && outcome->done))
-        report_failure(fifo, &result, outcome);
+    if (result->state && !(result->state == PIPE_FULL && outcome->done))
+        report_failure(fifo, result, outcome);
 }
 
 /* One write, if nothing waits before it; the descriptor is our own, and non-blocking. */

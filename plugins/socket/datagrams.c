@@ -1,7 +1,6 @@
 #include "datagrams.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #include "../lines.h"
 #include "../output.h"
@@ -58,66 +57,24 @@ static enum connection_state send_one(struct datagrams *datagrams, const char *d
     return state == CONNECTION_READY ? check_receipt(connection) : state;
 }
 
-/* ---- Lines of an event ----------------------------------------------------------------------- */
+/* What happens in one call of emit. */
+struct delivery {
+    struct datagrams *datagrams;
+    const weir_outcome *outcome;
+    enum connection_state state;
+};
 
-/* Sends an event that is too long for a datagram, or for the network, in several. */
-static enum connection_state send_lines(struct datagrams *datagrams, const char *lines, size_t length,
-                                        bool partial, struct lines_refused *refused)
+static enum lines_result send_lines(void *ctx, const char *lines, size_t length, bool at_event)
 {
-    enum connection_state state = CONNECTION_READY;
-    for (size_t pos = 0, piece; pos < length && state == CONNECTION_READY; pos += piece) {
-        piece = wr_lines_fit(lines + pos, length - pos, datagrams->most_bytes);
-        if (!piece) {
-            piece = wr_lines_first_length(lines + pos, length - pos);
-            wr_lines_refuse(refused, lines + pos, piece, datagrams->most_bytes);
-            continue;
-        }
-        state = send_one(datagrams, lines + pos, piece, partial);
-        if (state == CONNECTION_LOST && datagrams->connection->error == EMSGSIZE) {
-            state = CONNECTION_READY;
-            wr_lines_refuse(refused, lines + pos, piece, piece - 1);
-            refused->all = true;
-        }
-    }
-    return state;
-}
-
-/* ---- Events ---------------------------------------------------------------------------------- */
-
-/* Finds the events for the next datagram: as many as fit, or one that is too long. Returns how many samples are
- * settled with them. */
-static uint32_t find_events(const struct datagrams *datagrams, const weir_encoded *encoded, uint32_t settled,
-                            size_t pos, size_t *end)
-{
-    const weir_host *host = datagrams->connection->host;
-    uint32_t next = datagrams->encoder->settled(host, pos + datagrams->most_bytes, end);
-    if (next > settled)
-        return next;
-    *end = wr_lines_event_end(host, datagrams->encoder, settled, pos + datagrams->most_bytes, encoded->length);
-    return datagrams->encoder->settled(host, *end, NULL);
-}
-
-/* Sends what was encoded. Returns early behind events with refused values, so that `rejected` and the reason
- * apply to them alone. */
-static enum connection_state send_encoded(struct datagrams *datagrams, const weir_encoded *encoded,
-                                          weir_outcome *outcome)
-{
-    const uint32_t done_before = outcome->done;
-    size_t pos = 0, end;
-    for (uint32_t settled = 0, next; settled < encoded->count; settled = next, pos = end) {
-        struct lines_refused refused = {0};
-        next = find_events(datagrams, encoded, settled, pos, &end);
-        enum connection_state state =
-            send_lines(datagrams, encoded->data + pos, end - pos, outcome->done > 0, &refused);
-        if (state != CONNECTION_READY)
-            return state;
-        outcome->done = done_before + next;
-        if (refused.count) {
-            wr_lines_report_refused(&refused, "a datagram", next - settled, outcome);
-            return CONNECTION_READY;
-        }
-    }
-    return CONNECTION_READY;
+    struct delivery *delivery = ctx;
+    (void)at_event;
+    delivery->state = send_one(delivery->datagrams, lines, length, delivery->outcome->done > 0);
+    if (delivery->state == CONNECTION_READY)
+        return LINES_WRITTEN;
+    if (delivery->state != CONNECTION_LOST || delivery->datagrams->connection->error != EMSGSIZE)
+        return LINES_FAILED;
+    delivery->state = CONNECTION_READY;
+    return LINES_TOO_LONG;
 }
 
 /* ---- Emitting -------------------------------------------------------------------------------- */
@@ -153,19 +110,22 @@ void wr_datagrams_emit(struct datagrams *datagrams, const weir_batch *batch, wei
 {
     struct connection *connection = datagrams->connection;
     const weir_host *host = connection->host;
+    struct delivery delivery = {.datagrams = datagrams, .outcome = outcome};
+    const struct lines_writer writer = {host,         datagrams->encoder, datagrams->most_bytes,
+                                        "a datagram", send_lines,         &delivery};
     weir_encoded encoded;
     outcome->done = 0;
     datagrams->emit_ms = wr_output_now_ms();
     if (!reach(datagrams, outcome))
         return;
-    enum connection_state state = check_receipt(connection);
-    while (state == CONNECTION_READY && outcome->done < batch->count && !outcome->rejected) {
+    delivery.state = check_receipt(connection);
+    while (delivery.state == CONNECTION_READY && outcome->done < batch->count && !outcome->rejected) {
         host->wait(host, 0); /* a fork point */
         if (!datagrams->encoder->encode(host, batch, outcome->done, CHUNK_BYTES, &encoded)) {
             wr_system_fail(outcome, WEIR_OUTCOME_RETRY, "out of memory");
             return;
         }
-        state = send_encoded(datagrams, &encoded, outcome);
+        wr_lines_write_events(&writer, &encoded, outcome);
     }
-    report(datagrams, state, outcome);
+    report(datagrams, delivery.state, outcome);
 }
