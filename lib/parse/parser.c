@@ -74,18 +74,28 @@ const char *wr_parse_quote(char out[WR_PARSE_SHOWN_ROOM], const char *text, cons
     return wr_utf8_quote(out, WR_PARSE_SHOWN_ROOM, text, (size_t)(end - text));
 }
 
+/* Counts on from the place before: a line may have as many faults as values. */
+static void locate(struct wr_parser *parser, const char *at, struct wr_parse_fault *fault)
+{
+    struct wr_parse_place *place = &parser->place;
+    unsigned row, column;
+    if (at < place->at)
+        *place = (struct wr_parse_place){parser->line, 1, 1};
+    wr_json_locate(place->at, (size_t)(parser->line_end - place->at), (size_t)(at - place->at), &row, &column);
+    *place = (struct wr_parse_place){at, place->row + row - 1, row > 1 ? column : place->column + column - 1};
+    fault->line += place->row - 1;
+    fault->column = place->column;
+}
+
 static void report(struct wr_parser *parser, const char *at, bool is_value, const char *format,
                    va_list arguments)
 {
     struct wr_parse_fault fault = {.line = parser->lines + parser->further, .is_value = is_value};
     char text[WR_PARSE_FAULT_ROOM];
-    unsigned row = 1;
     vsnprintf(text, sizeof text, format, arguments);
     wr_utf8_line(fault.text, sizeof fault.text, text);
     if (at)
-        wr_json_locate(parser->line, (size_t)(parser->line_end - parser->line), (size_t)(at - parser->line),
-                       &row, &fault.column);
-    fault.line += row - 1;
+        locate(parser, at, &fault);
     parser->sink.refuse(parser->sink.context, &fault);
 }
 
@@ -292,6 +302,7 @@ static void start_line(struct wr_parser *parser, char *newline)
         line += 3;
     parser->line = parser->at = line;
     parser->line_end = newline;
+    parser->place = (struct wr_parse_place){line, 1, 1};
     if (too_long)
         wr_parse_refuse(parser, NULL, "longer than %s",
                         wr_units_put_size(size, (int64_t)parser->options.line_bytes));

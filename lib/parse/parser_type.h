@@ -22,6 +22,12 @@ struct wr_parser_type {
     void (*free_state)(void *state);
 };
 
+/* In the current line. */
+struct wr_parse_place {
+    const char *at;
+    unsigned row, column; /* from 1; columns in characters */
+};
+
 struct wr_parser {
     const struct wr_parser_type *type;
     struct wr_parser_options options;
@@ -40,6 +46,7 @@ struct wr_parser {
     uint64_t further, own_further, discarded;
 
     const char *line, *at, *line_end; /* the current line; a NUL at line_end */
+    struct wr_parse_place place;      /* of the latest fault */
     bool in_line, is_offered;         /* is_offered: record waits for the sink */
     struct wr_parse_record record;
     weir_typed_value *values;

@@ -135,7 +135,7 @@ Test(parser, what_is_behind_the_last_record_is_pending)
 }
 
 struct seen {
-    unsigned records, faults;
+    unsigned records, faults, column;
 };
 
 static bool count(void *context, const struct wr_parse_record *record)
@@ -158,7 +158,7 @@ Test(parser, without_memory_a_line_is_refused_and_the_next_one_read)
         {"text", "a=1 b=2\n"}, {"json", "{\"a\": 1, \"b\": 2}\n"}, {"influx", "m,k=v a=1,b=2\n"}};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         for (unsigned allowed = 0; allowed < 12; allowed++) {
-            struct seen seen = {0, 0};
+            struct seen seen = {0};
             const struct wr_parser_sink sink = {count, count_fault, &seen};
             const struct wr_parser_options options = {0};
             size_t used, room, length = strlen(lines[i][1]);
@@ -172,4 +172,43 @@ Test(parser, without_memory_a_line_is_refused_and_the_next_one_read)
             cr_assert_eq(seen.records + 2 * seen.faults, 4);
             wr_parser_free(parser);
         }
+}
+
+static void count_place(void *context, const struct wr_parse_fault *fault)
+{
+    struct seen *seen = context;
+    cr_assert(fault->is_value && fault->column > seen->column);
+    seen->faults++;
+    seen->column = fault->column;
+}
+
+/* Reads a line of a head, that many equal parts, a tail and that many characters behind it. */
+static struct seen read_long(const char *type, const char *head, const char *part, size_t parts,
+                             const char *tail, size_t fillers)
+{
+    struct seen seen = {0};
+    const struct wr_parser_options options = {.line_bytes = (size_t)64 << 20};
+    const struct wr_parser_sink sink = {count, count_place, &seen};
+    struct wr_parser *parser = wr_parser_new(wr_parser_type_find(type), &options, &sink);
+    size_t used, length = strlen(head) + parts * strlen(part) + strlen(tail) + fillers;
+    char *line = malloc(length + 1), *end = stpcpy(line, head);
+    for (size_t i = 0; i < parts; i++)
+        end = stpcpy(end, part);
+    memset(stpcpy(end, tail), 'x', fillers);
+    cr_assert(wr_parser_put(parser, line, length, &used) && used == length && wr_parser_end(parser));
+    wr_parser_free(parser);
+    free(line);
+    return seen;
+}
+
+/* These would take an hour and more if a part of the line were read again for each value. */
+Test(parser, the_time_for_a_line_is_linear_in_the_values_that_are_left_out)
+{
+    const struct seen seen =
+        read_long("influx", "m ",
+                  "eighty_characters_of_a_name_n\u00e4mlich_so_many_that_the_line_is_long_enough_it_is=x,",
+                  600000, "b=1", 0);
+    cr_assert_eq(seen.records, 1);
+    cr_assert_eq(seen.faults, 600000);
+    cr_assert_eq(seen.column, 600000 * 81 + 1);
 }
