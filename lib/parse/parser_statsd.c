@@ -21,6 +21,15 @@ struct parts {
     double rate;
 };
 
+/* Values that share what follows them, which may be most of the line: it is read once. */
+struct run {
+    struct span name;
+    struct parts parts;
+    const char *bar, *end;         /* of what follows them */
+    struct wr_parse_record record; /* as it is before a value is added, with text_used */
+    size_t text_used;
+};
+
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
 static const char *find(const char *at, const char *end, char c)
@@ -194,36 +203,53 @@ static bool refuse_line(struct wr_parser *parser)
                                     : "not a line like name:12.5|g (name:value|type)");
 }
 
-/* The first value of the line is behind the name, the next ones behind each other, at parser->at. */
-static bool read_record(struct wr_parser *parser)
+/* The values from parser->at on have what follows the next bar. */
+static bool start_run(struct wr_parser *parser, struct run *run)
 {
-    const char *end = parser->line_end, *colon = find(parser->line, end, ':');
-    const struct span name = trim(parser->line, colon);
-    const char *start = parser->at == parser->line ? colon + 1 : parser->at;
-    const char *bar = start < end ? find(start, end, '|') : end;
-    struct parts parts = {.rate = 1};
-    weir_number number;
-    if (bar == end || name.at == name.end || is_event(parser))
+    const char *at = parser->at, *end = parser->line_end;
+    wr_parse_start(parser);
+    run->parts = (struct parts){.rate = 1};
+    run->bar = at < end ? find(at, end, '|') : end;
+    if (run->bar == end || run->name.at == run->name.end || is_event(parser))
         return refuse_line(parser);
-    const char *at = bar + 1 + strcspn(bar + 1, "|:"); /* the line ends in a NUL and has no other */
-    parts.type = trim(bar + 1, at);
-    const char *value_end = find(start, bar, ':');
-    if (is_type(&parts, "s"))
-        value_end = bar; /* members may contain colons */
-    const struct span value = trim(start, value_end);
-    if (!read_extras(parser, &at, &parts))
+    run->end = run->bar + 1 + strcspn(run->bar + 1, "|:"); /* the line ends in a NUL and has no other */
+    run->parts.type = trim(run->bar + 1, run->end);
+    if (!read_extras(parser, &run->end, &run->parts))
         return false;
-    parser->at = value_end < bar ? value_end + 1 : at < end ? at + 1 : end;
-    return read_value(parser, value.at, value.end, &parts, &number) &&
-           wr_parse_add_path(parser, name.at, name.end, &number);
+    run->record = parser->record;
+    run->text_used = parser->text_used;
+    return true;
 }
 
+/* The next value is at parser->at. */
+static bool read_next(struct wr_parser *parser, const struct run *run)
+{
+    const char *end = is_type(&run->parts, "s") ? run->bar /* members may contain colons */
+                                                : find(parser->at, run->bar, ':');
+    const struct span value = trim(parser->at, end);
+    weir_number number;
+    parser->record = run->record;
+    parser->text_used = run->text_used;
+    parser->at = end < run->bar ? end + 1 : run->end < parser->line_end ? run->end + 1 : parser->line_end;
+    return read_value(parser, value.at, value.end, &run->parts, &number) &&
+           wr_parse_add_path(parser, run->name.at, run->name.end, &number);
+}
+
+/* The first value of the line is behind the name, the next ones behind each other. */
 static bool next(struct wr_parser *parser)
 {
+    struct run *run = parser->state;
     if (wr_parse_skip_blanks(parser->at, parser->line_end) == parser->line_end)
         return false;
-    wr_parse_start(parser);
-    return read_record(parser);
+    bool is_first = parser->at == parser->line;
+    if (is_first) {
+        const char *colon = find(parser->line, parser->line_end, ':');
+        run->name = trim(parser->line, colon);
+        parser->at = colon + 1;
+    }
+    if ((is_first || parser->at > run->bar) && !start_run(parser, run))
+        return false;
+    return read_next(parser, run);
 }
 
 const struct wr_parser_type wr_parser_statsd = {
@@ -231,4 +257,5 @@ const struct wr_parser_type wr_parser_statsd = {
     .summary = "StatsD: group.latency:49.4|ms|@0.1, with DogStatsD's tags |#key:value",
     .has_paths = true,
     .next = next,
+    .state_bytes = sizeof(struct run),
 };

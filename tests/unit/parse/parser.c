@@ -212,3 +212,10 @@ Test(parser, the_time_for_a_line_is_linear_in_the_values_that_are_left_out)
     cr_assert_eq(seen.faults, 600000);
     cr_assert_eq(seen.column, 600000 * 81 + 1);
 }
+
+Test(parser, the_time_for_a_line_is_linear_in_the_values_that_share_their_tags)
+{
+    const struct seen seen = read_long("statsd", "a", ":1", 5000000, "|c|#k:", 10000000);
+    cr_assert_eq(seen.records, 5000000);
+    cr_assert_eq(seen.faults, 0);
+}
