@@ -241,7 +241,7 @@ static const char *expand_item(struct wr_config *config, const struct wr_node *i
     struct wr_error problem = {0};
     const char *kept = NULL;
     if (!wr_expand(config->environment, item->text, &text, &config->expanded, &problem))
-        wr_node_error(item, error, "%s", problem.text);
+        wr_node_problem(item, &problem, error);
     else if (!(kept = wr_config_keep_text(config, wr_buffer_text(&text))))
         wr_error_no_memory(error, NULL);
     wr_buffer_fini(&text);

@@ -274,6 +274,14 @@ bool wr_node_error(const struct wr_node *node, struct wr_error *error, const cha
     return false;
 }
 
+bool wr_node_problem(const struct wr_node *node, const struct wr_error *problem, struct wr_error *error)
+{
+    if (problem->code != WEIR_ERR_MEMORY)
+        return wr_node_error(node, error, "%s", problem->text);
+    *error = *problem;
+    return false;
+}
+
 bool wr_node_key_error(const struct wr_node *node, struct wr_error *error, const char *format, ...)
 {
     va_list arguments;

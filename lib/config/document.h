@@ -67,7 +67,10 @@ const char *wr_node_type_name(enum wr_node_type type);
 bool wr_node_error(const struct wr_node *node, struct wr_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same, at the value's key. */
+/* The same of a problem that has no place yet. One of memory stays without a place, and keeps its code. */
+bool wr_node_problem(const struct wr_node *node, const struct wr_error *problem, struct wr_error *error);
+
+/* wr_node_error at the value's key. */
 bool wr_node_key_error(const struct wr_node *node, struct wr_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -143,7 +143,8 @@ static bool expand_file(const char *path, struct wr_buffer *out, struct wr_expan
     if (!problem)
         problem = read_file(fd, &contents);
     if (problem)
-        wr_error_set(error, WEIR_ERR_CONFIG, "${file:%s}: %s", path, problem);
+        wr_error_set(error, contents.failed ? WEIR_ERR_MEMORY : WEIR_ERR_CONFIG, "${file:%s}: %s", path,
+                     problem);
     if (fd >= 0)
         close(fd);
     bool done = !problem && put_contents(out, &contents, path, error);

@@ -81,7 +81,7 @@ static struct wr_document *open_document(struct reader *reader, const struct wr_
     struct wr_error problem = {0};
     char *text = wr_document_load(path, &length, &problem);
     if (!text) {
-        wr_node_error(item, reader->error, "%s", problem.text);
+        wr_node_problem(item, &problem, reader->error);
         return NULL;
     }
     struct wr_document *document = wr_document_read_loaded(path, text, length, reader->error);
@@ -293,7 +293,7 @@ static bool read_item(struct reader *reader, const struct wr_node *item, const s
         return false;
     bool done = wr_expand(config->environment, item->text, &own, &config->expanded, &problem);
     if (!done)
-        wr_node_error(item, reader->error, "%s", problem.text);
+        wr_node_problem(item, &problem, reader->error);
     const char *path = wr_buffer_text(&own);
     done = done && (path ? read_path(reader, item, path, chain) : wr_error_no_memory(reader->error, NULL));
     wr_buffer_fini(&own);

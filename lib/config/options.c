@@ -98,10 +98,10 @@ static bool refuse_type(const struct wr_node *node, const weir_option *row, stru
 static bool expand(const struct wr_options_fill *fill, const struct wr_node *node, struct wr_buffer *out,
                    struct wr_error *error)
 {
-    struct wr_error problem = {0};
-    if (wr_expand(fill->environment, node->text, out, fill->expanded, &problem) && wr_buffer_text(out))
-        return true;
-    return wr_node_error(node, error, "%s", problem.code ? problem.text : "out of memory");
+    struct wr_error problem;
+    if (!wr_expand(fill->environment, node->text, out, fill->expanded, &problem))
+        return wr_node_problem(node, &problem, error);
+    return wr_buffer_text(out) || wr_error_no_memory(error, NULL);
 }
 
 /* A string for an option that is not a string is accepted only if something is expanded in it: "${PORT}" may be
@@ -146,9 +146,12 @@ static const char *keep_item(const struct wr_options_fill *fill, const weir_opti
 {
     char shown[SHOWN_ROOM];
     if (item->type == WR_NODE_NUMBER && row->allowed) {
-        const char *number =
-            count_item(fill, item, error) ? wr_region_text(fill->keep, item->text, strlen(item->text)) : NULL;
-        return number || error->code ? number : (wr_error_no_memory(error, NULL), NULL);
+        if (!count_item(fill, item, error))
+            return NULL;
+        const char *number = wr_region_text(fill->keep, item->text, strlen(item->text));
+        if (!number)
+            wr_error_no_memory(error, NULL);
+        return number;
     }
     if (item->type != WR_NODE_STRING) {
         wr_node_error(item, error, "%s is not a string", show_value(row, item, shown, sizeof shown));
@@ -192,10 +195,11 @@ static bool set_from_object(const struct wr_options_fill *fill, const weir_optio
     }
     for (const struct wr_node *item = node->first; item; item = item->next) {
         items[count].key = wr_region_text(fill->keep, item->key, strlen(item->key));
+        if (!items[count].key)
+            return wr_error_no_memory(error, NULL);
         items[count].value = keep_item(fill, row, item, error);
-        if (!items[count].value || !items[count].key)
+        if (!items[count++].value)
             return false;
-        count++;
     }
     *(weir_map *)field_of(fill, row) = (weir_map){count, items};
     return true;

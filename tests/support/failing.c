@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-static bool is_failing;
+static bool is_failing, is_once;
 static unsigned long calls_left = -1ul; /* calls that still succeed; -1: no limit */
 
 void failing_set(bool failing)
@@ -13,18 +13,27 @@ void failing_set(bool failing)
 
 void failing_after(unsigned calls)
 {
-    is_failing = false;
+    is_failing = is_once = false;
     calls_left = calls;
+}
+
+void failing_once(unsigned calls)
+{
+    failing_after(calls);
+    is_once = true;
 }
 
 static bool fails(void)
 {
     if (calls_left == -1ul)
         return is_failing;
-    if (calls_left == 0)
-        return true;
-    calls_left--;
-    return false;
+    if (calls_left) {
+        calls_left--;
+        return false;
+    }
+    if (is_once)
+        failing_set(false);
+    return true;
 }
 
 void *__real_malloc(size_t size);

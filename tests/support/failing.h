@@ -11,4 +11,7 @@ void failing_set(bool failing);
 /* The next `calls` allocations succeed, later ones fail, until failing_set. */
 void failing_after(unsigned calls);
 
+/* The same, but only one fails. */
+void failing_once(unsigned calls);
+
 #endif

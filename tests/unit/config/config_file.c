@@ -1,6 +1,7 @@
 /* config: from files. */
 #include "config/config_edit.h"
 #include "configs.h"
+#include "../../support/failing.h"
 #include "../../support/temp_folder.h"
 #include "config/config_read.h"
 
@@ -54,4 +55,46 @@ Test(config_file, a_missing_file_is_reported)
     cr_assert_eq(error.code, WEIR_ERR_CONFIG);
     snprintf(expected, sizeof expected, "%s: No such file or directory", path);
     cr_assert_str_eq(error.text, expected);
+}
+
+/* Labels with keys that are long enough to fill several blocks of the configuration's memory. */
+static void put_labels(char *out)
+{
+    for (int i = 0; i < 40; i++)
+        out += sprintf(out, "%s\"%0200d\": \"v\"", i ? ", " : "", i);
+}
+
+static struct wr_config *read_failing(const char *path)
+{
+    error = (struct wr_error){0};
+    struct wr_config *config = wr_config_read_file(path, NULL, &error);
+    failing_set(false);
+    cr_assert(config || error.code == WEIR_ERR_MEMORY, "%d %s", error.code, error.text);
+    return config;
+}
+
+Test(config_file, without_memory_the_error_is_that_it_is_out)
+{
+    char labels[9000], text[10000];
+    unsigned allowed = 0;
+    struct wr_config *config;
+    put_labels(labels);
+    make_file("token", "x\n", 0600);
+    make_file("part.json", "{\"groups\": {\"a\": \"${TYPE:-null}\"}}", 0644);
+    snprintf(
+        text, sizeof text,
+        "{\"include\": [\"part.json\", \"${NONE:-none}*.json\"], \"settings\": {\"labels\": {%s}, "
+        "\"instance\": \"${file:%s/token}\"}, \"groups\": {\"b\": {\"to\": \"null\", \"only\": [\"a$$\"]}}}",
+        labels, folder);
+    const char *path = make_file("weir.json", text, 0644);
+    do {
+        failing_after(allowed++);
+        config = read_failing(path);
+    } while (!config);
+    wr_config_drop(config);
+    cr_assert_gt(allowed, 50);
+    while (allowed--) {
+        failing_once(allowed);
+        wr_config_drop(read_failing(path));
+    }
 }
