@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "text/number.h"
+#include "text/numeral.h"
 
-enum { ARGUMENTS = 3, NUMBER_ROOM = 64, MOST_DECIMALS = 15 };
+enum { ARGUMENTS = 3, LONGEST_NUMBER = 63, MOST_DECIMALS = 15 };
 _Static_assert(WR_FAMILY_BUCKETS_MAX == 200, "a message says so");
 static const double EXACT = 0x1p53; /* integers up to here are doubles */
 static const char blanks[] = " \t";
@@ -17,15 +17,10 @@ static const char blanks[] = " \t";
 /* Reads a number that ends before `end`. */
 static bool read_number(const char *text, const char *end, double *number)
 {
-    char copy[NUMBER_ROOM];
     text += strspn(text, blanks);
     while (end > text && strchr(blanks, end[-1]))
         end--;
-    if (end <= text || (size_t)(end - text) >= sizeof copy)
-        return false;
-    memcpy(copy, text, (size_t)(end - text));
-    copy[end - text] = '\0';
-    return wr_number_read_double(copy, number) && isfinite(*number);
+    return end - text <= LONGEST_NUMBER && wr_numeral_read_double(text, end, number);
 }
 
 /* Reads NAME(NUMBER, NUMBER, NUMBER). */

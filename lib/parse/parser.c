@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parse/numeral.h"
 #include "parse/parser_type.h"
 #include "registry/name.h"
 #include "text/array.h"
 #include "text/common.h"
 #include "text/error.h"
 #include "text/json.h"
+#include "text/numeral.h"
 #include "text/units.h"
 #include "text/utf8.h"
 

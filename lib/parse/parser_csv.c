@@ -1,6 +1,5 @@
 #include <string.h>
 
-#include "parse/numeral.h"
 #include "parse/parser_type.h"
 #include "parse/time_form.h"
 #include "registry/name.h"
@@ -8,6 +7,7 @@
 #include "text/common.h"
 #include "text/error.h"
 #include "text/json.h"
+#include "text/numeral.h"
 
 /* RFC 4180: records of fields, in quotes where a field contains commas, quotes or line ends. A first record
  * without any number names the columns:

@@ -1,8 +1,8 @@
 #include <string.h>
 
-#include "parse/numeral.h"
 #include "parse/parser_type.h"
 #include "text/common.h"
+#include "text/numeral.h"
 #include "text/utf8.h"
 
 /* Graphite's plain text: path value seconds, or path;key=value value seconds. Bytes that the format graphite

@@ -1,8 +1,8 @@
 #include <string.h>
 
-#include "parse/numeral.h"
 #include "parse/parser_type.h"
 #include "text/common.h"
+#include "text/numeral.h"
 
 /* InfluxDB's line protocol: measurement,tag=value field=1,other=2i 1795219607576198123. The measurement is the
  * group, each line an event. What the format influx writes as %XX, because the protocol cannot escape it, is

@@ -1,10 +1,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "parse/numeral.h"
 #include "parse/parser_type.h"
 #include "text/common.h"
 #include "text/json.h"
+#include "text/numeral.h"
 
 /* One object a line: an object with a text "name" is one value as the format json writes it, any other one an
  * event of values by name. In bai, which has no such form, every object is an event. */

@@ -1,10 +1,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "parse/numeral.h"
 #include "parse/parser_type.h"
 #include "text/common.h"
 #include "text/number.h"
+#include "text/numeral.h"
 
 /* Prometheus' text format 0.0.4, name{key="value"} 49.4 milliseconds, and OpenMetrics 1.0, whose times are in
  * seconds, with # TYPE, # UNIT and # HELP before the samples of a family.

@@ -1,9 +1,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "parse/numeral.h"
 #include "parse/parser_type.h"
 #include "text/common.h"
+#include "text/numeral.h"
 
 /* StatsD: name:value|type|@rate, of which several may follow one name: name:320|ms:200|ms|@0.1. DogStatsD adds
  * |#key:value,key and |T, others with colons, and several values of one type: name:1:2:3|h. Counters are
@@ -49,12 +49,8 @@ static struct span trim(const char *at, const char *end)
 static bool read_rate(struct wr_parser *parser, const char *at, const char *end, double *rate)
 {
     char shown[WR_PARSE_SHOWN_ROOM];
-    weir_number value;
-    if (wr_numeral_read(at, end, 0, &value)) {
-        *rate = value.kind == WEIR_KIND_INT ? (double)value.is.i64 : value.is.f64;
-        if (*rate > 0 && *rate <= 1)
-            return true;
-    }
+    if (wr_numeral_read_double(at, end, rate) && *rate > 0 && *rate <= 1)
+        return true;
     return wr_parse_refuse(parser, at, "%s is not a sample rate (greater than 0, at most 1)",
                            wr_parse_quote(shown, at, end));
 }

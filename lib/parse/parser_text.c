@@ -1,9 +1,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "parse/numeral.h"
 #include "parse/parser_type.h"
 #include "text/json.h"
+#include "text/numeral.h"
 
 /* Words name=value, or a line as the format text writes it:
  *

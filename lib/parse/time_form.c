@@ -3,8 +3,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "parse/numeral.h"
 #include "text/common.h"
+#include "text/numeral.h"
 
 /* What a text has been read to. */
 struct parts {

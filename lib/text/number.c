@@ -1,12 +1,11 @@
 #include "text/number.h"
 
-#include <errno.h>
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "text/common.h"
+#include "text/numeral.h"
 #include "text/pow10_table.h"
 
 /* ---- Integers -------------------------------------------------------------------------------- */
@@ -298,59 +297,12 @@ size_t wr_number_put_repr(char *out, double value)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Digits with an optional fraction and exponent. strtod would also accept hexadecimal, "inf" and leading
- * blanks.
- */
-static bool is_decimal(const char *text)
-{
-    if (*text == '-')
-        text++;
-    size_t whole = strspn(text, "0123456789");
-    text += whole;
-    size_t decimals = 0;
-    if (*text == '.') {
-        decimals = strspn(++text, "0123456789");
-        text += decimals;
-    }
-    if (whole + decimals == 0)
-        return false;
-    if (*text == 'e' || *text == 'E') {
-        text++;
-        text += *text == '-' || *text == '+';
-        size_t exponent = strspn(text, "0123456789");
-        if (!exponent)
-            return false;
-        text += exponent;
-    }
-    return *text == '\0';
-}
-
 bool wr_number_read_double(const char *text, double *value)
 {
-    if (!is_decimal(text))
-        return false;
-    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!c_locale)
-        return false;
-    double number = strtod_l(text, NULL, c_locale);
-    freelocale(c_locale);
-    if (!isfinite(number))
-        return false;
-    *value = number;
-    return true;
+    return wr_numeral_read_double(text, text + strlen(text), value);
 }
 
 bool wr_number_read_int(const char *text, int64_t *value)
 {
-    size_t digits = strspn(text + (*text == '-'), "0123456789");
-    if (!digits || text[digits + (*text == '-')] != '\0')
-        return false;
-    int saved = errno;
-    errno = 0;
-    long long number = strtoll(text, NULL, 10);
-    bool in_range = errno == 0;
-    errno = saved;
-    if (in_range)
-        *value = number;
-    return in_range;
+    return wr_numeral_read_int(text, text + strlen(text), value);
 }

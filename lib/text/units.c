@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "text/common.h"
-#include "text/number.h"
+#include "text/numeral.h"
 
 struct unit {
     const char *name;
@@ -61,14 +61,9 @@ static int64_t find_factor(const struct unit *units, const char *name)
 /* Splits "1.5h" into 1.5 and "h"; blanks between them are allowed. */
 static bool split(const char *text, double *number, const char **unit)
 {
-    char digits[WR_UNITS_ROOM];
-    size_t length = strspn(text, "0123456789.");
-    if (length == 0 || length >= sizeof digits)
-        return false;
-    memcpy(digits, text, length);
-    digits[length] = '\0';
-    *unit = text + length + strspn(text + length, " ");
-    return wr_number_read_double(digits, number);
+    const char *end = text + strspn(text, "0123456789.");
+    *unit = end + strspn(end, " ");
+    return end - text < WR_UNITS_ROOM && wr_numeral_read_double(text, end, number);
 }
 
 static bool multiply(double number, int64_t factor, int64_t *result)

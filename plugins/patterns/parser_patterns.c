@@ -1,11 +1,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "parse/numeral.h"
 #include "parse/parser_type.h"
 #include "registry/name.h"
 #include "text/common.h"
 #include "text/error.h"
+#include "text/numeral.h"
 #include "text/utf8.h"
 
 #include "compiled_patterns.h"

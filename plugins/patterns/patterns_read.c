@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parse/numeral.h"
 #include "registry/name.h"
 #include "text/array.h"
 #include "text/base64.h"
 #include "text/common.h"
 #include "text/error.h"
 #include "text/json.h"
+#include "text/numeral.h"
 #include "text/suggest.h"
 #include "text/utf8.h"
 

@@ -12,11 +12,11 @@
 
 #include <weir/weir.h>
 
-#include "parse/numeral.h"
 #include "text/array.h"
 #include "text/buffer.h"
 #include "probe.h"
 #include "program.h"
+#include "text/numeral.h"
 #include "thread.h"
 #include "watch.h"
 

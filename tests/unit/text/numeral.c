@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parse/numeral.h"
 #include "text/number.h"
+#include "text/numeral.h"
 
 static bool read_all(const char *text, unsigned flags, weir_number *value)
 {

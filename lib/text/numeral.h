@@ -1,4 +1,4 @@
-/* numeral: reads numbers and times in part of a line, exactly as they are written. The byte behind the part
+/* numeral: reads numbers and times in part of a text, exactly as they are written. The byte behind the part
  * must exist and must not continue a number. */
 #ifndef WR_NUMERAL_H
 #define WR_NUMERAL_H
@@ -17,7 +17,10 @@ enum {
  * everything else is the nearest double. Returns false if it is no decimal number, or out of range. */
 bool wr_numeral_read(const char *at, const char *end, unsigned flags, weir_number *number);
 
-/* A decimal integer. Returns false if it is none, or out of range. */
+/* The same without flags, as a double. On failure *value is unchanged. */
+bool wr_numeral_read_double(const char *at, const char *end, double *value);
+
+/* A decimal integer. On failure *value is unchanged. Returns false if it is none, or out of range. */
 bool wr_numeral_read_int(const char *at, const char *end, int64_t *value);
 
 /* Seconds since 1970 in decimals, cut to nanoseconds. Returns false if it is no time, or out of range. */

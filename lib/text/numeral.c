@@ -1,4 +1,4 @@
-#include "parse/numeral.h"
+#include "text/numeral.h"
 
 #include <locale.h>
 #include <math.h>
@@ -124,6 +124,15 @@ bool wr_numeral_read(const char *at, const char *end, unsigned flags, weir_numbe
         return convert(*start == '+' ? at : start, &number->is.f64);
     if (is_negative)
         number->is.f64 = -number->is.f64;
+    return true;
+}
+
+bool wr_numeral_read_double(const char *at, const char *end, double *value)
+{
+    weir_number number;
+    if (!wr_numeral_read(at, end, 0, &number))
+        return false;
+    *value = number.kind == WEIR_KIND_INT ? (double)number.is.i64 : number.is.f64;
     return true;
 }
 
