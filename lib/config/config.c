@@ -63,6 +63,15 @@ struct wr_options_fill wr_config_fill_settings(struct wr_config *config,
     return wr_config_fill(config, table, &config->settings, environment);
 }
 
+bool wr_config_read_string(struct wr_config *config, const struct wr_node *node, const char **text,
+                           struct wr_error *error)
+{
+    static const weir_option row = {"", WEIR_OPTION_STRING, 0, NULL, NULL, "", 0};
+    const struct wr_options_fill fill =
+        wr_config_fill(config, (struct wr_options_table){0}, text, config->environment);
+    return wr_options_set_node(&fill, &row, node, error);
+}
+
 static bool set_default_settings(struct wr_config *config, const struct wr_environment *environment,
                                  struct wr_error *error)
 {

@@ -176,6 +176,10 @@ struct wr_options_fill wr_config_fill(struct wr_config *config, struct wr_option
 struct wr_options_fill wr_config_fill_settings(struct wr_config *config,
                                                const struct wr_environment *environment);
 
+/* Reads and expands a string, which lives as long as the configuration. */
+bool wr_config_read_string(struct wr_config *config, const struct wr_node *node, const char **text,
+                           struct wr_error *error);
+
 /* A copy that lives as long as the configuration. NULL: out of memory, or for NULL. */
 const char *wr_config_keep_text(struct wr_config *config, const char *text);
 

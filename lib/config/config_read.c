@@ -162,12 +162,10 @@ static bool read_defaults(struct wr_config *config, const struct wr_node *node,
 
 /* A string member of a handler, expanded. Without one, *text is unchanged. */
 static bool read_string(struct wr_config *config, const struct wr_node *object, const char *key,
-                        const struct wr_environment *environment, const char **text, struct wr_error *error)
+                        const char **text, struct wr_error *error)
 {
-    const weir_option row = {key, WEIR_OPTION_STRING, 0, NULL, NULL, "", 0};
     const struct wr_node *node = wr_node_member(object, key);
-    const struct wr_options_fill fill = wr_config_fill(config, (struct wr_options_table){0}, text, environment);
-    return !node || wr_options_set_node(&fill, &row, node, error);
+    return !node || wr_config_read_string(config, node, text, error);
 }
 
 /* What handlers and sources have in common: their type, and where that is. missing: the message if there is no
@@ -176,8 +174,8 @@ static bool read_type(struct wr_config *config, struct wr_config_handler *handle
                       struct wr_error *error)
 {
     const struct wr_node *node = handler->node;
-    if (!read_string(config, node, "type", handler->environment, &handler->type, error) ||
-        !read_string(config, node, "plugin", handler->environment, &handler->plugin, error))
+    if (!read_string(config, node, "type", &handler->type, error) ||
+        !read_string(config, node, "plugin", &handler->plugin, error))
         return false;
     if (!handler->type)
         return wr_node_error(node, error, "the option \"type\" is missing: %s", missing);
@@ -235,25 +233,12 @@ static bool read_source(struct wr_config *config, const struct wr_node *node,
 
 /* ---- Routes ---------------------------------------------------------------------------------- */
 
-static const char *expand_item(struct wr_config *config, const struct wr_node *item, struct wr_error *error)
-{
-    struct wr_buffer text = {0};
-    struct wr_error problem = {0};
-    const char *kept = NULL;
-    if (!wr_expand(config->environment, item->text, &text, &config->expanded, &problem))
-        wr_node_problem(item, &problem, error);
-    else if (!(kept = wr_config_keep_text(config, wr_buffer_text(&text))))
-        wr_error_no_memory(error, NULL);
-    wr_buffer_fini(&text);
-    return kept;
-}
-
 /* The name of a handler, or "inherit". */
 static bool read_route_name(struct wr_config *config, const struct wr_node *route, const struct wr_node *item,
                             const char **name, struct wr_error *error)
 {
-    *name = strchr(item->text, '$') ? expand_item(config, item, error) : item->text;
-    if (!*name)
+    *name = item->text;
+    if (strchr(item->text, '$') && !wr_config_read_string(config, item, name, error))
         return false;
     if (strcmp(*name, "inherit") == 0 && strcmp(route->key, "*") == 0)
         return wr_node_error(item, error, "must not be \"inherit\": \"*\" has no parent");

@@ -286,18 +286,10 @@ static bool read_path(struct reader *reader, const struct wr_node *item, const c
 
 static bool read_item(struct reader *reader, const struct wr_node *item, const struct chain *chain)
 {
-    struct wr_config *config = reader->config;
-    struct wr_buffer own = {0};
-    struct wr_error problem = {0};
-    if (!wr_node_check_type(item, WR_NODE_STRING, reader->error))
-        return false;
-    bool done = wr_expand(config->environment, item->text, &own, &config->expanded, &problem);
-    if (!done)
-        wr_node_problem(item, &problem, reader->error);
-    const char *path = wr_buffer_text(&own);
-    done = done && (path ? read_path(reader, item, path, chain) : wr_error_no_memory(reader->error, NULL));
-    wr_buffer_fini(&own);
-    return done;
+    const char *path;
+    return wr_node_check_type(item, WR_NODE_STRING, reader->error) &&
+           wr_config_read_string(reader->config, item, &path, reader->error) &&
+           read_path(reader, item, path, chain);
 }
 
 static bool read_section(struct reader *reader, const struct wr_node *node, const struct chain *chain)

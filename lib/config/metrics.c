@@ -68,14 +68,10 @@ static size_t read_bounds(struct wr_config *config, const struct wr_node *node,
 
 /* The same of a text that describes them. */
 static size_t read_described(struct wr_config *config, const struct wr_node *node,
-                             double bounds[WR_FAMILY_BUCKETS_MAX], const struct wr_environment *environment,
-                             struct wr_error *error)
+                             double bounds[WR_FAMILY_BUCKETS_MAX], struct wr_error *error)
 {
-    static const weir_option row = {"buckets", WEIR_OPTION_STRING, 0, NULL, NULL, "", 0};
-    const char *text = NULL, *problem;
-    const struct wr_options_fill fill =
-        wr_config_fill(config, (struct wr_options_table){0}, &text, environment);
-    if (!wr_options_set_node(&fill, &row, node, error))
+    const char *text, *problem;
+    if (!wr_config_read_string(config, node, &text, error))
         return 0;
     size_t count = wr_bucket_series_read(text, bounds, &problem);
     if (!count)
@@ -90,7 +86,7 @@ static bool read_buckets(struct wr_config *config, const struct wr_node *node, s
     char shown[SHOWN_ROOM];
     size_t count = 0;
     if (node->type == WR_NODE_STRING)
-        count = read_described(config, node, bounds, environment, error);
+        count = read_described(config, node, bounds, error);
     else if (node->type == WR_NODE_ARRAY)
         count = read_bounds(config, node, bounds, environment, error);
     else

@@ -177,11 +177,8 @@ static int compare_pairs(const void *a, const void *b)
 static bool read_pair(struct wr_config *config, const struct wr_node *node, struct wr_transform_name *pair,
                       struct wr_error *error)
 {
-    static const weir_option row = {"rename", WEIR_OPTION_STRING, 0, NULL, NULL, "", 0};
-    const struct wr_options_fill fill =
-        wr_config_fill(config, (struct wr_options_table){0}, &pair->to, config->environment);
     pair->from = node->key;
-    return wr_options_set_node(&fill, &row, node, error) && check_pair(node, pair, error);
+    return wr_config_read_string(config, node, &pair->to, error) && check_pair(node, pair, error);
 }
 
 static bool read_rename(struct wr_config *config, const struct wr_node *object, struct wr_transform *transform,
