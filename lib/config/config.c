@@ -41,13 +41,17 @@ const weir_option wr_settings_rows[] = {
     {0},
 };
 
-struct wr_options_fill wr_config_fill(struct wr_config *config, struct wr_options_table table, void *target,
-                                      const struct wr_environment *environment)
+const struct wr_environment *wr_config_environment(const struct wr_config *config)
+{
+    return config->environment ? config->environment : &wr_environment_empty;
+}
+
+struct wr_options_fill wr_config_fill(struct wr_config *config, struct wr_options_table table, void *target)
 {
     return (struct wr_options_fill){
         .table = table,
         .target = target,
-        .environment = environment,
+        .environment = wr_config_environment(config),
         .keep = &config->keep,
         .expanded = &config->expanded,
         .ignores_unknown = config->ignores_unknown,
@@ -56,26 +60,23 @@ struct wr_options_fill wr_config_fill(struct wr_config *config, struct wr_option
     };
 }
 
-struct wr_options_fill wr_config_fill_settings(struct wr_config *config,
-                                               const struct wr_environment *environment)
+struct wr_options_fill wr_config_fill_settings(struct wr_config *config)
 {
     const struct wr_options_table table = WR_OPTIONS_TABLE(wr_settings_rows, struct wr_settings);
-    return wr_config_fill(config, table, &config->settings, environment);
+    return wr_config_fill(config, table, &config->settings);
 }
 
 bool wr_config_read_string(struct wr_config *config, const struct wr_node *node, const char **text,
                            struct wr_error *error)
 {
     static const weir_option row = {"", WEIR_OPTION_STRING, 0, NULL, NULL, "", 0};
-    const struct wr_options_fill fill =
-        wr_config_fill(config, (struct wr_options_table){0}, text, config->environment);
+    const struct wr_options_fill fill = wr_config_fill(config, (struct wr_options_table){0}, text);
     return wr_options_set_node(&fill, &row, node, error);
 }
 
-static bool set_default_settings(struct wr_config *config, const struct wr_environment *environment,
-                                 struct wr_error *error)
+static bool set_default_settings(struct wr_config *config, struct wr_error *error)
 {
-    const struct wr_options_fill fill = wr_config_fill_settings(config, environment);
+    const struct wr_options_fill fill = wr_config_fill_settings(config);
     return wr_options_set_defaults(&fill, error);
 }
 
@@ -228,7 +229,7 @@ bool wr_config_add_call(struct wr_config *config, const struct wr_config_call *c
            !copy->handler == !call->handler;
 }
 
-struct wr_config *wr_config_make(const struct wr_environment *environment, struct wr_error *error)
+struct wr_config *wr_config_make(struct wr_error *error)
 {
     struct wr_config *config = calloc(1, sizeof *config);
     if (!config) {
@@ -236,7 +237,7 @@ struct wr_config *wr_config_make(const struct wr_environment *environment, struc
         return NULL;
     }
     atomic_store_explicit(&config->references, 1, memory_order_relaxed);
-    if (set_default_settings(config, environment, error)) {
+    if (set_default_settings(config, error)) {
         config->metrics.max_series_per_name = (uint32_t)config->settings.max_series_per_name;
         return config;
     }
@@ -274,7 +275,7 @@ struct wr_config *wr_config_make_edited(struct wr_config *base)
 struct wr_config *wr_config_new(void)
 {
     struct wr_error error;
-    return wr_config_make(&wr_environment_empty, &error);
+    return wr_config_make(&error);
 }
 
 void wr_config_hold(struct wr_config *config)

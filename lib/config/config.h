@@ -155,13 +155,16 @@ const struct wr_config_route *wr_config_find_route(const struct wr_config *confi
 /* wr_name_is_own_group, for folders that do not use the registry. */
 bool wr_config_is_own_group(const char *group);
 
+/* What expands its strings. Never NULL. */
+const struct wr_environment *wr_config_environment(const struct wr_config *config);
+
 /* The one that was read from the document: itself, unless it is edited. */
 struct wr_config *wr_config_origin(struct wr_config *config);
 
 /* ---- Making one (config_read, config_edit) --------------------------------------------------- */
 
 /* One with default settings. Returns one reference. NULL: error is set. */
-struct wr_config *wr_config_make(const struct wr_environment *environment, struct wr_error *error);
+struct wr_config *wr_config_make(struct wr_error *error);
 
 /* One with the document, environment, path, settings and defaults of `base`, without handlers, routes and
  * calls. With one reference; holds what it shares. NULL: out of memory. */
@@ -169,12 +172,10 @@ struct wr_config *wr_config_make_edited(struct wr_config *base);
 
 /* Fills a struct from a table; strings live as long as the configuration, and what they expand to is counted in
  * it. */
-struct wr_options_fill wr_config_fill(struct wr_config *config, struct wr_options_table table, void *target,
-                                      const struct wr_environment *environment);
+struct wr_options_fill wr_config_fill(struct wr_config *config, struct wr_options_table table, void *target);
 
 /* The same for its settings. */
-struct wr_options_fill wr_config_fill_settings(struct wr_config *config,
-                                               const struct wr_environment *environment);
+struct wr_options_fill wr_config_fill_settings(struct wr_config *config);
 
 /* Reads and expands a string, which lives as long as the configuration. */
 bool wr_config_read_string(struct wr_config *config, const struct wr_node *node, const char **text,

@@ -88,10 +88,9 @@ static bool check_instance(struct wr_config *config, const struct wr_node *node,
     return wr_node_error(instance, error, "%s", problem.text);
 }
 
-static bool read_settings(struct wr_config *config, const struct wr_node *node,
-                          const struct wr_environment *environment, struct wr_error *error)
+static bool read_settings(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
 {
-    const struct wr_options_fill fill = wr_config_fill_settings(config, environment);
+    const struct wr_options_fill fill = wr_config_fill_settings(config);
     const weir_map inherited = config->settings.labels;
     if (!wr_node_check_type(node, WR_NODE_OBJECT, error) ||
         !go_on(config, wr_options_set_members(&fill, 1, NULL, node, error), error) ||
@@ -105,7 +104,7 @@ static bool read_settings(struct wr_config *config, const struct wr_node *node,
 
 bool wr_config_read_labels_again(struct wr_config *config, struct wr_error *error)
 {
-    const struct wr_options_fill fill = wr_config_fill_settings(config, config->environment);
+    const struct wr_options_fill fill = wr_config_fill_settings(config);
     const weir_option *row = wr_options_find(&fill.table, "labels");
     config->settings.labels = (weir_map){0};
     for (size_t i = 0; i < config->document_count; i++) {
@@ -123,7 +122,7 @@ bool wr_config_read_labels_again(struct wr_config *config, struct wr_error *erro
  * counts. */
 static bool read_unknown_keys(struct wr_config *config, struct wr_error *error)
 {
-    const struct wr_options_fill fill = wr_config_fill_settings(config, config->environment);
+    const struct wr_options_fill fill = wr_config_fill_settings(config);
     const weir_option *row = wr_options_find(&fill.table, "unknown_keys");
     for (size_t i = 0; i < config->document_count; i++) {
         const struct wr_node *settings = wr_node_member(config->documents[i]->root, "settings");
@@ -147,13 +146,11 @@ static bool check_key(const struct wr_node *node, bool is_group, struct wr_error
 /* ---- Handlers -------------------------------------------------------------------------------- */
 
 /* handlers."*": only options that all handlers have. */
-static bool read_defaults(struct wr_config *config, const struct wr_node *node,
-                          const struct wr_environment *environment, struct wr_error *error)
+static bool read_defaults(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
 {
     static const char *const others[] = {"format", NULL};
     struct wr_common_options common_options = {0};
-    const struct wr_options_fill fill =
-        wr_config_fill(config, wr_common_options_table(), &common_options, environment);
+    const struct wr_options_fill fill = wr_config_fill(config, wr_common_options_table(), &common_options);
     if (!wr_node_check_type(node, WR_NODE_OBJECT, error))
         return false;
     config->defaults = node; /* also with errors: no handler that has them is made */
@@ -200,12 +197,11 @@ static bool read_described(struct wr_config *config, struct wr_config_handler *h
     return read_type(config, handler, "the handler type, like \"file\" or \"console\"", error);
 }
 
-static bool read_handler(struct wr_config *config, const struct wr_node *node,
-                         struct wr_environment *environment, struct wr_error *error)
+static bool read_handler(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
 {
-    struct wr_config_handler handler = {.name = node->key, .node = node, .environment = environment};
+    struct wr_config_handler handler = {.name = node->key, .node = node, .environment = config->environment};
     if (strcmp(node->key, "*") == 0)
-        return read_defaults(config, node, environment, error);
+        return read_defaults(config, node, error);
     if (config->handler_count == WR_CONFIG_HANDLERS_MAX)
         return wr_node_key_error(node, error, "too many handlers; at most 10,000 are allowed");
     bool described = read_described(config, &handler, error);
@@ -217,10 +213,9 @@ static bool read_handler(struct wr_config *config, const struct wr_node *node,
 }
 
 /* Its options are checked when its type is known: see lib/source. */
-static bool read_source(struct wr_config *config, const struct wr_node *node,
-                        struct wr_environment *environment, struct wr_error *error)
+static bool read_source(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
 {
-    struct wr_config_handler source = {.name = node->key, .node = node, .environment = environment};
+    struct wr_config_handler source = {.name = node->key, .node = node, .environment = config->environment};
     if (config->source_count == WR_CONFIG_SOURCES_MAX)
         return wr_node_key_error(node, error, "too many sources; at most 1,000 are allowed");
     struct wr_error problem;
@@ -343,10 +338,8 @@ static bool read_items(struct wr_config *config, struct wr_config_route *route, 
     return wr_config_add_route(config, route) || wr_error_no_memory(error, NULL);
 }
 
-static bool read_route(struct wr_config *config, const struct wr_node *node, struct wr_environment *environment,
-                       struct wr_error *error)
+static bool read_route(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
 {
-    (void)environment; /* names are expanded by that of the whole configuration */
     const char *items[WR_CONFIG_ROUTE_MAX];
     const struct wr_node *nodes[WR_CONFIG_ROUTE_MAX];
     struct wr_transform *transforms[WR_CONFIG_ROUTE_MAX];
@@ -390,61 +383,58 @@ static bool refuse_section(struct wr_config *config, const struct wr_node *node,
 }
 
 static bool read_members(struct wr_config *config, const struct wr_node *node,
-                         struct wr_environment *environment,
                          bool (*read)(struct wr_config *config, const struct wr_node *member,
-                                      struct wr_environment *environment, struct wr_error *error),
+                                      struct wr_error *error),
                          struct wr_error *error)
 {
     if (!wr_node_check_type(node, WR_NODE_OBJECT, error))
         return false;
     for (const struct wr_node *member = node->first; member; member = member->next)
-        if (!go_on(config, read(config, member, environment, error), error))
+        if (!go_on(config, read(config, member, error), error))
             return false;
     return true;
 }
 
-static bool read_section(struct wr_config *config, const struct wr_node *node,
-                         struct wr_environment *environment, struct wr_error *error)
+static bool read_section(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
 {
     switch (wr_sections_find(node->key)) {
     case WR_SECTION_SCHEMA: return wr_node_check_type(node, WR_NODE_STRING, error);
     case WR_SECTION_INCLUDE: return true; /* done: see wr_include_read */
-    case WR_SECTION_SETTINGS: return read_settings(config, node, environment, error);
-    case WR_SECTION_HANDLERS: return read_members(config, node, environment, read_handler, error);
-    case WR_SECTION_GROUPS: return read_members(config, node, environment, read_route, error);
-    case WR_SECTION_METRICS: return wr_metrics_read(config, node, environment, error);
-    case WR_SECTION_SOURCES: return read_members(config, node, environment, read_source, error);
+    case WR_SECTION_SETTINGS: return read_settings(config, node, error);
+    case WR_SECTION_HANDLERS: return read_members(config, node, read_handler, error);
+    case WR_SECTION_GROUPS: return read_members(config, node, read_route, error);
+    case WR_SECTION_METRICS: return wr_metrics_read(config, node, error);
+    case WR_SECTION_SOURCES: return read_members(config, node, read_source, error);
     case WR_SECTION_UNKNOWN: break;
     }
     return refuse_section(config, node, error);
 }
 
-static bool read_root(struct wr_config *config, const struct wr_node *root, struct wr_environment *environment,
-                      struct wr_error *error)
+static bool read_root(struct wr_config *config, const struct wr_node *root, struct wr_error *error)
 {
     if (!wr_node_check_type(root, WR_NODE_OBJECT, error))
         return false;
     for (const struct wr_node *section = root->first; section; section = section->next)
-        if (!go_on(config, read_section(config, section, environment, error), error))
+        if (!go_on(config, read_section(config, section, error), error))
             return false;
     return true;
 }
 
-static bool read_documents(struct wr_config *config, struct wr_environment *environment, struct wr_error *error)
+static bool read_documents(struct wr_config *config, struct wr_error *error)
 {
     for (size_t i = 0; i < config->document_count; i++)
-        if (!go_on(config, read_root(config, config->documents[i]->root, environment, error), error))
+        if (!go_on(config, read_root(config, config->documents[i]->root, error), error))
             return false;
     return wr_problems_any(config->problems) || wr_metric_rules_index(&config->metrics) ||
            wr_error_no_memory(error, NULL);
 }
 
 /* Without all files, what is missing in one of them would be reported of others. */
-static bool read_all(struct wr_config *config, struct wr_environment *environment, struct wr_error *error)
+static bool read_all(struct wr_config *config, struct wr_error *error)
 {
     return wr_include_read(config, error) && !wr_problems_any(config->problems) &&
            go_on(config, wr_definitions_check(config, error), error) && read_unknown_keys(config, error) &&
-           read_documents(config, environment, error);
+           read_documents(config, error);
 }
 
 /* What is wanted of a configuration besides itself. */
@@ -461,7 +451,7 @@ static struct wr_config *read_from_document(struct wr_document *document, struct
         wr_environment_hold(environment);
     else
         environment = wr_environment_take();
-    struct wr_config *config = environment ? wr_config_make(environment, error) : NULL;
+    struct wr_config *config = environment ? wr_config_make(error) : NULL;
     if (!config) {
         if (!environment)
             wr_error_no_memory(error, NULL);
@@ -472,7 +462,7 @@ static struct wr_config *read_from_document(struct wr_document *document, struct
     config->document = document;
     config->environment = environment;
     config->problems = wanted->problems;
-    if (read_all(config, environment, error))
+    if (read_all(config, error))
         return config;
     if (wanted->tried)
         *wanted->tried = config;

@@ -42,8 +42,7 @@ struct wr_options_table wr_metrics_table(void)
 
 /* Reads an array of bounds. Returns their number; 0: failed. */
 static size_t read_bounds(struct wr_config *config, const struct wr_node *node,
-                          double bounds[WR_FAMILY_BUCKETS_MAX], const struct wr_environment *environment,
-                          struct wr_error *error)
+                          double bounds[WR_FAMILY_BUCKETS_MAX], struct wr_error *error)
 {
     static const weir_option row = {"buckets", WEIR_OPTION_DOUBLE, 0, NULL, NULL, "", 0};
     char shown[SHOWN_ROOM];
@@ -53,8 +52,7 @@ static size_t read_bounds(struct wr_config *config, const struct wr_node *node,
         return 0;
     }
     for (const struct wr_node *item = node->first; item; item = item->next, i++) {
-        const struct wr_options_fill fill =
-            wr_config_fill(config, (struct wr_options_table){0}, &bounds[i], environment);
+        const struct wr_options_fill fill = wr_config_fill(config, (struct wr_options_table){0}, &bounds[i]);
         if (!wr_options_set_node(&fill, &row, item, error))
             return 0;
         if (isfinite(bounds[i]) && (i == 0 || bounds[i] > bounds[i - 1]))
@@ -80,7 +78,7 @@ static size_t read_described(struct wr_config *config, const struct wr_node *nod
 }
 
 static bool read_buckets(struct wr_config *config, const struct wr_node *node, struct wr_metric_rule *rule,
-                         const struct wr_environment *environment, struct wr_error *error)
+                         struct wr_error *error)
 {
     double bounds[WR_FAMILY_BUCKETS_MAX];
     char shown[SHOWN_ROOM];
@@ -88,7 +86,7 @@ static bool read_buckets(struct wr_config *config, const struct wr_node *node, s
     if (node->type == WR_NODE_STRING)
         count = read_described(config, node, bounds, error);
     else if (node->type == WR_NODE_ARRAY)
-        count = read_bounds(config, node, bounds, environment, error);
+        count = read_bounds(config, node, bounds, error);
     else
         wr_node_error(node, error, "must be an array or a text, got %s",
                       wr_node_show(node, shown, sizeof shown));
@@ -127,11 +125,11 @@ static bool check_text(const struct wr_node *object, const char *key, const char
 }
 
 static bool read_object(struct wr_config *config, const struct wr_node *node, struct wr_metric_rule *rule,
-                        const struct wr_environment *environment, struct wr_error *error)
+                        struct wr_error *error)
 {
     static const char *const others[] = {"buckets", NULL};
     struct entry entry = {0};
-    const struct wr_options_fill fill = wr_config_fill(config, wr_metrics_table(), &entry, environment);
+    const struct wr_options_fill fill = wr_config_fill(config, wr_metrics_table(), &entry);
     const struct wr_node *buckets = wr_node_member(node, "buckets");
     if (!wr_options_set_defaults(&fill, error) || !wr_options_set_members(&fill, 1, others, node, error) ||
         !check_text(node, "unit", entry.unit, WR_NAME_UNIT_LONGEST, error) ||
@@ -149,17 +147,16 @@ static bool read_object(struct wr_config *config, const struct wr_node *node, st
         return true;
     if (rule->has_instrument && rule->meaning.instrument != WEIR_HISTOGRAM)
         return wr_node_key_error(buckets, error, "only a histogram has buckets");
-    return read_buckets(config, buckets, rule, environment, error);
+    return read_buckets(config, buckets, rule, error);
 }
 
 static bool read_instrument(struct wr_config *config, const struct wr_node *node, struct wr_metric_rule *rule,
-                            const struct wr_environment *environment, struct wr_error *error)
+                            struct wr_error *error)
 {
     int64_t instrument = 0;
     weir_option row = rows[0];
     row.offset = 0;
-    const struct wr_options_fill fill =
-        wr_config_fill(config, (struct wr_options_table){0}, &instrument, environment);
+    const struct wr_options_fill fill = wr_config_fill(config, (struct wr_options_table){0}, &instrument);
     if (!wr_options_set_node(&fill, &row, node, error))
         return false;
     rule->has_instrument = true;
@@ -178,7 +175,7 @@ static bool check_pattern(struct wr_config *config, const struct wr_node *node, 
 }
 
 static bool read_entry(struct wr_config *config, const struct wr_node *node, struct wr_metric_rule *rule,
-                       const struct wr_environment *environment, struct wr_error *error)
+                       struct wr_error *error)
 {
     char shown[SHOWN_ROOM];
     if (!check_pattern(config, node, error))
@@ -187,9 +184,9 @@ static bool read_entry(struct wr_config *config, const struct wr_node *node, str
     rule->pattern = node->key;
     rule->file = node->document->name;
     if (node->type == WR_NODE_STRING)
-        return read_instrument(config, node, rule, environment, error);
+        return read_instrument(config, node, rule, error);
     if (node->type == WR_NODE_OBJECT)
-        return read_object(config, node, rule, environment, error);
+        return read_object(config, node, rule, error);
     return wr_node_error(
         node, error,
         "must be an instrument (value, counter, gauge, histogram) or an object with \"instrument\", "
@@ -207,8 +204,7 @@ static bool check_group(const struct wr_node *node, struct wr_error *error)
     return wr_node_check_type(node, WR_NODE_OBJECT, error);
 }
 
-static bool read_group(struct wr_config *config, const struct wr_node *group,
-                       const struct wr_environment *environment, struct wr_error *error)
+static bool read_group(struct wr_config *config, const struct wr_node *group, struct wr_error *error)
 {
     if (!check_group(group, error))
         return false;
@@ -216,19 +212,18 @@ static bool read_group(struct wr_config *config, const struct wr_node *group,
         struct wr_metric_rule *rule = wr_config_add_metric(config);
         if (!rule)
             return wr_error_no_memory(error, NULL);
-        if (!wr_problems_go_on(config->problems, read_entry(config, entry, rule, environment, error), error))
+        if (!wr_problems_go_on(config->problems, read_entry(config, entry, rule, error), error))
             return false;
     }
     return true;
 }
 
-bool wr_metrics_read(struct wr_config *config, const struct wr_node *node,
-                     const struct wr_environment *environment, struct wr_error *error)
+bool wr_metrics_read(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
 {
     if (!wr_node_check_type(node, WR_NODE_OBJECT, error))
         return false;
     for (const struct wr_node *group = node->first; group; group = group->next)
-        if (!wr_problems_go_on(config->problems, read_group(config, group, environment, error), error))
+        if (!wr_problems_go_on(config->problems, read_group(config, group, error), error))
             return false;
     return true;
 }

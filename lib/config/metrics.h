@@ -8,8 +8,7 @@
 #include "config/options.h"
 
 /* Reads the section into config->metrics. */
-bool wr_metrics_read(struct wr_config *config, const struct wr_node *node,
-                     const struct wr_environment *environment, struct wr_error *error);
+bool wr_metrics_read(struct wr_config *config, const struct wr_node *node, struct wr_error *error);
 
 /* The options of an entry, for the schema and the reference; "buckets", an array of numbers or a text, is
  * not among them. */

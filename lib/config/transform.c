@@ -281,8 +281,7 @@ static bool read_members(struct wr_config *config, const struct wr_node *node, s
                          struct wr_error *error)
 {
     static const char *const others[] = {"to", "rename", NULL};
-    const struct wr_options_fill fill =
-        wr_config_fill(config, wr_transform_table(), transform, config->environment);
+    const struct wr_options_fill fill = wr_config_fill(config, wr_transform_table(), transform);
     transform->node = node;
     bool set = wr_options_set_defaults(&fill, error) && wr_options_set_members(&fill, 1, others, node, error);
     if (!wr_problems_go_on(config->problems, set, error) || !read_rename(config, node, transform, error) ||
@@ -318,7 +317,7 @@ bool wr_transform_expand_again(struct wr_config *config, struct wr_error *error)
     const struct wr_options_table table = wr_transform_table();
     const weir_option *row = wr_options_find(&table, "labels");
     for (struct wr_transform *transform = origin->transforms; transform; transform = transform->next) {
-        const struct wr_options_fill fill = wr_config_fill(origin, table, transform, origin->environment);
+        const struct wr_options_fill fill = wr_config_fill(origin, table, transform);
         const struct wr_node *labels = wr_node_member(transform->node, row->name);
         if (labels && !wr_options_set_node(&fill, row, labels, error))
             return false;

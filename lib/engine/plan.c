@@ -353,10 +353,8 @@ static bool expand_instance(struct planner *p, struct wr_buffer *value)
 {
     const struct wr_config *config = p->plan->config;
     const char *text = config->instance ? config->instance->text : WR_CONFIG_INSTANCE;
-    const struct wr_environment *environment =
-        config->environment ? config->environment : &wr_environment_empty;
     struct wr_error problem = {0};
-    if (wr_expand(environment, text, value, &p->expanded, &problem) && wr_buffer_text(value))
+    if (wr_expand(wr_config_environment(config), text, value, &p->expanded, &problem) && wr_buffer_text(value))
         return true;
     if (!problem.code)
         return wr_error_no_memory(p->error, NULL);

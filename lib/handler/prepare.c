@@ -14,9 +14,8 @@
 
 const struct wr_environment *wr_prepare_environment(const struct wr_prepare_options *options)
 {
-    if (options->given->environment)
-        return options->given->environment;
-    return options->config->environment ? options->config->environment : &wr_environment_empty;
+    const struct wr_environment *own = options->given->environment;
+    return own ? own : wr_config_environment(options->config);
 }
 
 /* The options that a program passes to weir_configure are not the configuration's: unknown ones are errors. */
