@@ -521,35 +521,34 @@ struct wr_config *wr_config_read_again(const struct wr_config *config, struct wr
                         : read_text(text->name, text->text, text->length, environment, &wanted, error);
 }
 
-static const char *get_variable(void)
+static const char *get_variable(const char *name)
 {
-    const char *text = secure_getenv("WEIR_CONFIG");
+    const char *text = secure_getenv(name);
     return text && *text ? text : NULL;
 }
 
-bool wr_config_has_variable(void)
+bool wr_config_has_variable(const char *name)
 {
-    return get_variable();
+    return get_variable(name);
 }
 
-static struct wr_config *read_variable(const struct wanted *wanted, struct wr_error *error)
+static struct wr_config *read_variable(const char *name, const struct wanted *wanted, struct wr_error *error)
 {
-    const char *text = get_variable();
+    const char *text = get_variable(name);
     if (text)
-        return text[strspn(text, " \t\r\n")] == '{'
-                   ? read_text("WEIR_CONFIG", text, strlen(text), NULL, wanted, error)
-                   : read_file(text, NULL, wanted, error);
-    wr_error_set(error, WEIR_ERR_CONFIG, "WEIR_CONFIG is not set");
+        return text[strspn(text, " \t\r\n")] == '{' ? read_text(name, text, strlen(text), NULL, wanted, error)
+                                                    : read_file(text, NULL, wanted, error);
+    wr_error_set(error, WEIR_ERR_CONFIG, "%s is not set", name);
     return NULL;
 }
 
-struct wr_config *wr_config_read_variable(struct wr_error *error)
+struct wr_config *wr_config_read_variable(const char *name, struct wr_error *error)
 {
-    return read_variable(&(struct wanted){0}, error);
+    return read_variable(name, &(struct wanted){0}, error);
 }
 
 struct wr_config *wr_config_read_all(const char *path, struct wr_problems *problems, struct wr_error *error)
 {
     const struct wanted wanted = {.problems = problems};
-    return path ? read_file(path, NULL, &wanted, error) : read_variable(&wanted, error);
+    return path ? read_file(path, NULL, &wanted, error) : read_variable("WEIR_CONFIG", &wanted, error);
 }

@@ -26,12 +26,12 @@ struct wr_config *wr_config_read_again(const struct wr_config *config, struct wr
  * configuration yet. Returns false with the error set. */
 bool wr_config_read_labels_again(struct wr_config *config, struct wr_error *error);
 
-/* Whether WEIR_CONFIG is set, and not empty. */
-bool wr_config_has_variable(void);
+/* Whether a variable of the environment, like WEIR_CONFIG, is set, and not empty. */
+bool wr_config_has_variable(const char *name);
 
-/* The configuration in WEIR_CONFIG, which is a path, or the text itself if that begins with '{' after white
- * space. An error if it is not set. */
-struct wr_config *wr_config_read_variable(struct wr_error *error);
+/* The configuration in it, which is a path, or the text itself if that begins with '{' after white space. An
+ * error if it is not set. */
+struct wr_config *wr_config_read_variable(const char *name, struct wr_error *error);
 
 /* The configuration in a file, or in WEIR_CONFIG if path is NULL, with all its errors: they are added to
  * `problems`, which its plan and its sources add theirs to, and must outlive it. Returns one reference. NULL:

@@ -14,17 +14,6 @@ enum { NAME_LONGEST = 255 - (sizeof WR_TEE_PREFIX - 1) };
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-static const char *read_variable(void)
-{
-    const char *text = secure_getenv("WEIR_TEE");
-    return text && *text ? text : NULL;
-}
-
-bool wr_tee_has_variable(void)
-{
-    return read_variable();
-}
-
 /* Settings, sources and the meanings of names belong to the program. */
 static bool check_tee(const struct wr_config *tee, struct wr_error *error)
 {
@@ -52,14 +41,7 @@ static bool check_tee(const struct wr_config *tee, struct wr_error *error)
 
 struct wr_config *wr_tee_read(struct wr_error *error)
 {
-    const char *text = read_variable();
-    if (!text) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "WEIR_TEE is not set");
-        return NULL;
-    }
-    struct wr_config *tee = text[strspn(text, " \t\r\n")] == '{'
-                                ? wr_config_read_text("WEIR_TEE", text, strlen(text), NULL, error)
-                                : wr_config_read_file(text, NULL, error);
+    struct wr_config *tee = wr_config_read_variable("WEIR_TEE", error);
     if (!tee || check_tee(tee, error))
         return tee;
     wr_config_drop(tee);

@@ -17,9 +17,6 @@ struct wr_error;
  * has any, is somebody else's. */
 #define WR_TEE_PREFIX "WEIR_TEE:"
 
-/* Whether WEIR_TEE is set, and not empty. */
-bool wr_tee_has_variable(void);
-
 /* The tee of WEIR_TEE, which is a path, or the text itself as for WEIR_CONFIG: a configuration that has
  * handlers and groups only. Returns one reference. NULL: error is set. */
 struct wr_config *wr_tee_read(struct wr_error *error);

@@ -218,8 +218,9 @@ static void expect_journal(struct wr_runtime *runtime, const struct wr_config *c
 static void configure_from_environment(struct wr_runtime *runtime)
 {
     struct wr_error error = {0};
-    bool has_variable = wr_config_has_variable();
-    struct wr_config *config = has_variable ? wr_config_read_variable(&error) : wr_benchmarkai_config(&error);
+    bool has_variable = wr_config_has_variable("WEIR_CONFIG");
+    struct wr_config *config =
+        has_variable ? wr_config_read_variable("WEIR_CONFIG", &error) : wr_benchmarkai_config(&error);
     expect_journal(runtime, config);
     if (!config && !error.code)
         return;
@@ -255,7 +256,7 @@ static void configure_child(struct wr_runtime *runtime, const struct wr_engine *
 static void read_tee(struct wr_runtime *runtime)
 {
     struct wr_error error = {0};
-    if (runtime->has_tee_read || !wr_tee_has_variable())
+    if (runtime->has_tee_read || !wr_config_has_variable("WEIR_TEE"))
         return;
     runtime->has_tee_read = true;
     struct wr_config *tee = wr_tee_read(&error);

@@ -181,7 +181,7 @@ struct wr_config *command_read_config(const char *file, struct wr_problems *prob
 {
     if (file && *file)
         return wr_config_read_all(file, problems, error);
-    if (!file && wr_config_has_variable())
+    if (!file && wr_config_has_variable("WEIR_CONFIG"))
         return wr_config_read_all(NULL, problems, error);
     wr_error_set(error, WEIR_ERR_CONFIG, "no configuration: no file is given, and WEIR_CONFIG is not set");
     return NULL;

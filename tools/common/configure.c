@@ -13,7 +13,7 @@
 
 static bool has_own_variable(void)
 {
-    return wr_config_has_variable() || wr_benchmarkai_is_set();
+    return wr_config_has_variable("WEIR_CONFIG") || wr_benchmarkai_is_set();
 }
 
 /* A tee alone is a configuration, too. If a variable is invalid, the library has logged the error. */
@@ -47,7 +47,8 @@ bool configure_from(const char *file)
     if (!file) {
         bool is_done = is_environment_applied();
         if (!is_done)
-            command_fail("%s is invalid: no value was added", wr_config_has_variable()  ? "WEIR_CONFIG"
+            command_fail("%s is invalid: no value was added", wr_config_has_variable("WEIR_CONFIG")
+                                                                  ? "WEIR_CONFIG"
                                                               : wr_benchmarkai_is_set() ? "BENCHMARK_AI"
                                                                                         : "WEIR_TEE");
         return is_done;

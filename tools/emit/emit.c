@@ -14,7 +14,6 @@
 #include "common/delivery.h"
 #include "config/benchmarkai.h"
 #include "config/config_read.h"
-#include "config/tee.h"
 #include "input.h"
 #include "parse/parser.h"
 #include "patterns_file.h"
@@ -175,7 +174,8 @@ static int check(const struct command *command, const struct request *request)
         return command_refuse(command, "%s", error.text);
     if (!request->value_count && !request->reads_input)
         return command_refuse(command, NO_VALUE);
-    if (!request->config && !wr_config_has_variable() && !wr_benchmarkai_is_set() && !wr_tee_has_variable())
+    if (!request->config && !wr_config_has_variable("WEIR_CONFIG") && !wr_benchmarkai_is_set() &&
+        !wr_config_has_variable("WEIR_TEE"))
         return command_refuse(command, "no configuration: -c FILE is missing, and none of WEIR_CONFIG, "
                                        "BENCHMARK_AI and WEIR_TEE is set");
     return check_patterns(command, request);

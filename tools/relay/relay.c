@@ -89,7 +89,9 @@ static int run(const struct command *command, int argc, char **argv)
     int result = read_arguments(command, &service, &request, argc, argv);
     if (result != COMMAND_CONTINUE)
         return result;
-    const char *file = request.config ? request.config : wr_config_has_variable() ? NULL : DEFAULT_CONFIG;
+    const char *file = request.config;
+    if (!file && !wr_config_has_variable("WEIR_CONFIG"))
+        file = DEFAULT_CONFIG;
     const char *name = request.is_statsd ? "--statsd" : file ? file : "WEIR_CONFIG";
     if (!service_open(&service))
         return EXIT_FAILURE;
