@@ -7,13 +7,14 @@
 #include "text/buffer.h"
 #include "text/common.h"
 #include "text/error.h"
-#include "text/escape.h"
 #include "text/number.h"
 #include "config/config_read.h"
 #include "text/units.h"
 #include "text/utf8.h"
 
 enum { SHOWN_ROOM = 200 };
+
+#define PATH_VARIABLE "BENCHMARK_AI_FIFO_FILEPATH"
 
 /* A time in seconds. What is beyond min or max is taken for it. */
 struct seconds {
@@ -96,34 +97,17 @@ static bool read_seconds(const struct seconds *what, char text[WR_UNITS_ROOM], s
     return true;
 }
 
-/* Appends a string of the configuration: `$` is escaped, so that nothing in it is expanded. */
-static void put_literal(struct wr_buffer *out, const char *text)
-{
-    struct wr_buffer quoted = {0};
-    for (; *text; text++)
-        wr_buffer_put_text(&quoted, *text == '$' ? "$$" : (const char[]){*text, '\0'});
-    const char *whole = wr_buffer_text(&quoted);
-    if (whole)
-        wr_escape_json(out, whole);
-    else
-        out->failed = true;
-    wr_buffer_fini(&quoted);
-}
-
 static bool put_fifo(struct wr_buffer *out, struct wr_error *error)
 {
-    static const char path_variable[] = "BENCHMARK_AI_FIFO_FILEPATH";
     char wait[WR_UNITS_ROOM], step[WR_UNITS_ROOM];
-    const char *path = read_variable(path_variable, NULL);
+    const char *path = read_variable(PATH_VARIABLE, NULL);
     if (!read_seconds(&max_wait, wait, error) || !read_seconds(&wait_step, step, error))
         return false;
     if (path && !wr_utf8_is_valid(path, strlen(path), NULL))
-        return refuse(error, path_variable, path, "valid UTF-8");
+        return refuse(error, PATH_VARIABLE, path, "valid UTF-8");
     wr_buffer_put_text(out, "{\"handlers\":{\"fifo\":{\"type\":\"fifo\"");
-    if (path) {
-        wr_buffer_put_text(out, ",\"path\":");
-        put_literal(out, path);
-    }
+    if (path)
+        wr_buffer_put_text(out, ",\"path\":\"${" PATH_VARIABLE "}\"");
     wr_buffer_put_format(out,
                          ",\"max_wait\":\"%s\",\"wait_step\":\"%s\",\"format\":\"bai\",\"delivery\":\"sync\"}},"
                          "\"groups\":{\"*\":\"fifo\"}}",
