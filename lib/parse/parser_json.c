@@ -108,24 +108,10 @@ struct parts {
     const struct wr_json_value *name, *value;
 };
 
-static bool read_name(struct wr_parser *parser, const struct wr_json_value *member, struct parts *parts)
-{
-    parts->name = member;
-    return wr_parse_check_name(parser, find_place(parser, member), member->text, "name");
-}
-
-static bool find_value(struct wr_parser *parser, const struct wr_json_value *member, struct parts *parts)
-{
-    (void)parser;
-    parts->value = member;
-    return true;
-}
-
-static bool read_timestamp(struct wr_parser *parser, const struct wr_json_value *member, struct parts *parts)
+static bool read_timestamp(struct wr_parser *parser, const struct wr_json_value *member)
 {
     struct wr_parse_record *record = &parser->record;
     const char *text = member->text;
-    (void)parts;
     record->has_time =
         member->type == WR_NODE_NUMBER && wr_numeral_read_time(text, text + strlen(text), &record->time_ns);
     return record->has_time || refuse(parser, member, "a time (seconds since 1970, like 1795219607.576198123)");
@@ -137,9 +123,8 @@ static bool read_member_text(struct wr_parser *parser, const struct wr_json_valu
     return member->type == WR_NODE_STRING || refuse(parser, member, "a text");
 }
 
-static bool read_group(struct wr_parser *parser, const struct wr_json_value *member, struct parts *parts)
+static bool read_group(struct wr_parser *parser, const struct wr_json_value *member)
 {
-    (void)parts;
     return read_member_text(parser, member, &parser->record.group) &&
            wr_parse_set_group(parser, find_place(parser, member), member->text);
 }
@@ -153,49 +138,30 @@ static bool read_label(struct wr_parser *parser, const struct wr_json_value *lab
            wr_parse_add_label(parser, place, label->key, label->text);
 }
 
-static bool read_labels(struct wr_parser *parser, const struct wr_json_value *member, struct parts *parts)
+static bool read_labels(struct wr_parser *parser, const struct wr_json_value *member,
+                        const struct wr_json *json)
 {
-    size_t object = (size_t)(member - parts->json->values);
+    size_t object = (size_t)(member - json->values);
     if (member->type != WR_NODE_OBJECT)
         return refuse(parser, member, "an object of texts");
-    for (size_t i = object + 1; i < parts->json->count; i++)
-        if (parts->json->values[i].parent == object && !read_label(parser, &parts->json->values[i]))
+    for (size_t i = object + 1; i < json->count; i++)
+        if (json->values[i].parent == object && !read_label(parser, &json->values[i]))
             return false;
     return true;
 }
 
-static bool read_cumulative(struct wr_parser *parser, const struct wr_json_value *member, struct parts *parts)
+static bool read_cumulative(struct wr_parser *parser, const struct wr_json_value *member)
 {
-    (void)parts;
     parser->record.cumulative = member->truth;
     return member->type == WR_NODE_BOOL || refuse(parser, member, "true or false");
 }
 
-static bool read_metadata(struct wr_parser *parser, const struct wr_json_value *member, struct parts *parts)
-{
-    (void)parts;
-    return read_member_text(parser, member, &parser->record.metadata);
-}
-
-static bool read_unit(struct wr_parser *parser, const struct wr_json_value *member, struct parts *parts)
-{
-    (void)parts;
-    return read_member_text(parser, member, &parser->record.unit);
-}
-
-static bool read_help(struct wr_parser *parser, const struct wr_json_value *member, struct parts *parts)
-{
-    (void)parts;
-    return read_member_text(parser, member, &parser->record.help);
-}
-
-static bool read_instrument(struct wr_parser *parser, const struct wr_json_value *member, struct parts *parts)
+static bool read_instrument(struct wr_parser *parser, const struct wr_json_value *member)
 {
     static const char *const names[] = {[WEIR_VALUE] = "value",
                                         [WEIR_COUNTER] = "counter",
                                         [WEIR_GAUGE] = "gauge",
                                         [WEIR_HISTOGRAM] = "histogram"};
-    (void)parts;
     for (int i = 0; member->type == WR_NODE_STRING && i < (int)WR_COUNT_OF(names); i++) {
         if (strcmp(member->text, names[i]) == 0) {
             parser->record.instrument = i;
@@ -205,39 +171,41 @@ static bool read_instrument(struct wr_parser *parser, const struct wr_json_value
     return refuse(parser, member, "value, counter, gauge or histogram");
 }
 
-/* The sample gets an identity of its own. */
-static bool skip(struct wr_parser *parser, const struct wr_json_value *member, struct parts *parts)
+static bool is(const struct wr_json_value *member, const char *key)
 {
-    (void)parser;
-    (void)member;
-    (void)parts;
-    return true;
+    return strcmp(member->key, key) == 0;
 }
-
-static const struct attribute {
-    const char *key;
-    bool (*read)(struct wr_parser *parser, const struct wr_json_value *member, struct parts *parts);
-} attributes[] = {
-    {"timestamp", read_timestamp},
-    {"group", read_group},
-    {"name", read_name},
-    {"value", find_value},
-    {"labels", read_labels},
-    {"cumulative", read_cumulative},
-    {"metadata", read_metadata},
-    {"instrument", read_instrument},
-    {"unit", read_unit},
-    {"help", read_help},
-    {"origin", skip},
-    {"sequence", skip},
-};
 
 static bool read_attribute(struct wr_parser *parser, const struct wr_json_value *member, struct parts *parts)
 {
     char shown[WR_PARSE_SHOWN_ROOM];
-    for (size_t i = 0; i < WR_COUNT_OF(attributes); i++)
-        if (strcmp(member->key, attributes[i].key) == 0)
-            return attributes[i].read(parser, member, parts);
+    struct wr_parse_record *record = &parser->record;
+    if (is(member, "timestamp"))
+        return read_timestamp(parser, member);
+    if (is(member, "group"))
+        return read_group(parser, member);
+    if (is(member, "name")) {
+        parts->name = member;
+        return wr_parse_check_name(parser, find_place(parser, member), member->text, "name");
+    }
+    if (is(member, "value")) {
+        parts->value = member;
+        return true;
+    }
+    if (is(member, "labels"))
+        return read_labels(parser, member, parts->json);
+    if (is(member, "cumulative"))
+        return read_cumulative(parser, member);
+    if (is(member, "metadata"))
+        return read_member_text(parser, member, &record->metadata);
+    if (is(member, "instrument"))
+        return read_instrument(parser, member);
+    if (is(member, "unit"))
+        return read_member_text(parser, member, &record->unit);
+    if (is(member, "help"))
+        return read_member_text(parser, member, &record->help);
+    if (is(member, "origin") || is(member, "sequence"))
+        return true; /* the sample gets an identity of its own */
     return wr_parse_refuse(
         parser, find_key_place(parser, member),
         "%s: unknown member; with \"name\" these are allowed: timestamp, group, name, value, "
