@@ -23,10 +23,6 @@ static void set_defaults(struct wr_parser_options *options)
 {
     if (!options->line_bytes)
         options->line_bytes = WR_PARSER_LINE_BYTES;
-    if (!options->value_count)
-        options->value_count = WR_PARSER_VALUES;
-    if (!options->label_count)
-        options->label_count = WR_PARSER_LABELS;
     if (!options->time_unit_ns)
         options->time_unit_ns = 1;
 }
@@ -167,8 +163,8 @@ void wr_parse_start(struct wr_parser *parser)
 bool wr_parse_add_value(struct wr_parser *parser, const char *at, const char *name, const weir_number *value)
 {
     struct wr_parse_record *record = &parser->record;
-    if (record->count == parser->options.value_count)
-        return wr_parse_refuse(parser, at, "at most %u values are allowed", parser->options.value_count);
+    if (record->count == WR_PARSER_VALUES)
+        return wr_parse_refuse(parser, at, "at most %d values are allowed", WR_PARSER_VALUES);
     if (!WR_ARRAY_HAS_ROOM(&parser->values, &parser->value_room, (uint32_t)record->count + 1))
         return wr_parse_refuse(parser, NULL, "out of memory");
     record->values = parser->values;
@@ -211,8 +207,8 @@ bool wr_parse_replace_label(struct wr_parser *parser, const char *key, const cha
 bool wr_parse_add_label(struct wr_parser *parser, const char *at, const char *key, const char *value)
 {
     struct wr_parse_record *record = &parser->record;
-    if (record->label_count == parser->options.label_count)
-        return wr_parse_refuse(parser, at, "at most %u labels are allowed", parser->options.label_count);
+    if (record->label_count == WR_PARSER_LABELS)
+        return wr_parse_refuse(parser, at, "at most %d labels are allowed", WR_PARSER_LABELS);
     if (find_label(parser, key))
         return wr_parse_refuse(parser, at, "the label \"%s\" is given twice", key);
     if (!WR_ARRAY_HAS_ROOM(&parser->labels, &parser->label_room, (uint32_t)record->label_count + 1))

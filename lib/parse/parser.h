@@ -15,7 +15,8 @@
 
 #include <weir/weir.h>
 
-/* The defaults of struct wr_parser_options. JSON is also limited to a depth of 32. */
+/* The default of line_bytes, and the most values and labels of a record. JSON is also limited to a depth of 32.
+ */
 enum { WR_PARSER_LINE_BYTES = 1024 * 1024, WR_PARSER_VALUES = 1024, WR_PARSER_LABELS = 64 };
 
 enum { WR_PARSE_FAULT_ROOM = 512 };
@@ -68,9 +69,7 @@ struct wr_patterns;
 
 /* All zeros: the defaults. */
 struct wr_parser_options {
-    size_t line_bytes;    /* of the longest line */
-    uint32_t value_count; /* of a record */
-    uint32_t label_count; /* of a record */
+    size_t line_bytes;    /* of the longest line; 0: WR_PARSER_LINE_BYTES */
     int64_t time_unit_ns; /* of times without a unit of their own: influx; 0: 1 */
     enum wr_parser_split split;
     /* The present time, for samples without a time that must have the same one. NULL: they have none. */
@@ -88,7 +87,6 @@ const struct wr_parser_type *wr_parser_type_at(size_t i);
 const struct wr_parser_type *wr_parser_type_find(const char *name);
 
 const char *wr_parser_type_name(const struct wr_parser_type *type);
-const char *wr_parser_type_summary(const struct wr_parser_type *type);
 
 /* Whether a record can have a group of its own. */
 bool wr_parser_type_has_groups(const struct wr_parser_type *type, enum wr_parser_split split);

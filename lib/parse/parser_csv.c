@@ -359,8 +359,6 @@ static bool next(struct wr_parser *parser)
 
 const struct wr_parser_type wr_parser_csv = {
     .name = "csv",
-    .summary =
-        "RFC 4180: timestamp,group,name,value,labels, or the columns that the first record names: ts,cpu,mem",
     .has_groups = true,
     .next = next,
     .step = step,

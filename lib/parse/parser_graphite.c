@@ -114,7 +114,6 @@ static bool next(struct wr_parser *parser)
 
 const struct wr_parser_type wr_parser_graphite = {
     .name = "graphite",
-    .summary = "Graphite's plain text: group.latency 49.4 seconds, with tags ;key=value",
     .has_paths = true,
     .next = next,
 };

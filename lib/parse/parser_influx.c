@@ -245,7 +245,6 @@ static bool next(struct wr_parser *parser)
 
 const struct wr_parser_type wr_parser_influx = {
     .name = "influx",
-    .summary = "InfluxDB's line protocol: group,label=x latency=49.4,errors=1i nanoseconds",
     .has_groups = true,
     .next = next,
     .step = step,

@@ -263,7 +263,6 @@ static bool next(struct wr_parser *parser)
 
 const struct wr_parser_type wr_parser_json = {
     .name = "json",
-    .summary = "an object a line: {\"latency\": 49.4, \"errors\": 1}, or a value as the format json writes it",
     .has_groups = true,
     .next = next,
     .state_bytes = sizeof(struct wr_json),
@@ -272,7 +271,6 @@ const struct wr_parser_type wr_parser_json = {
 
 const struct wr_parser_type wr_parser_bai = {
     .name = "bai",
-    .summary = "benchmarkai's lines: an object of names and values, with Python's NaN and Infinity",
     .next = next,
     .state_bytes = sizeof(struct wr_json),
     .free_state = wr_parse_free_json,

@@ -317,14 +317,12 @@ static bool next(struct wr_parser *parser)
 
 const struct wr_parser_type wr_parser_prometheus = {
     .name = "prometheus",
-    .summary = "Prometheus' text format 0.0.4: name{key=\"value\"} 49.4 milliseconds, with TYPE and HELP",
     .next = next,
     .state_bytes = sizeof(struct state),
 };
 
 const struct wr_parser_type wr_parser_openmetrics = {
     .name = "openmetrics",
-    .summary = "OpenMetrics 1.0: name{key=\"value\"} 49.4 seconds, with TYPE, UNIT and HELP",
     .next = next,
     .state_bytes = sizeof(struct state),
 };

@@ -250,7 +250,6 @@ static bool next(struct wr_parser *parser)
 
 const struct wr_parser_type wr_parser_statsd = {
     .name = "statsd",
-    .summary = "StatsD: group.latency:49.4|ms|@0.1, with DogStatsD's tags |#key:value",
     .has_paths = true,
     .next = next,
     .state_bytes = sizeof(struct run),

@@ -327,7 +327,6 @@ static bool next_text(struct wr_parser *parser)
 
 const struct wr_parser_type wr_parser_text = {
     .name = "text",
-    .summary = "latency=49.4 errors=1, or a value as the format text writes it",
     .has_groups = true,
     .next = next_text,
 };
@@ -343,7 +342,6 @@ static bool next_auto(struct wr_parser *parser)
 
 const struct wr_parser_type wr_parser_auto = {
     .name = "auto",
-    .summary = "json for lines that begin with a brace, text for others",
     .has_groups = true,
     .next = next_auto,
     .state_bytes = sizeof(struct wr_json),

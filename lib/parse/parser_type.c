@@ -30,11 +30,6 @@ const char *wr_parser_type_name(const struct wr_parser_type *type)
     return type->name;
 }
 
-const char *wr_parser_type_summary(const struct wr_parser_type *type)
-{
-    return type->summary;
-}
-
 bool wr_parser_type_has_groups(const struct wr_parser_type *type, enum wr_parser_split split)
 {
     return type->has_groups || (type->has_paths && split != WR_PARSER_SPLIT_NONE);

@@ -8,7 +8,7 @@
 enum { WR_PARSE_QUOTED = 0x80 };
 
 struct wr_parser_type {
-    const char *name, *summary;
+    const char *name;
     /* Reads the next record of the line, from parser->at, into parser->record; faults are reported. Returns
      * false if the line has no more. */
     bool (*next)(struct wr_parser *parser);

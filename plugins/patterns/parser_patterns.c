@@ -364,7 +364,6 @@ static bool next(struct wr_parser *parser)
 
 static const struct wr_parser_type patterns = {
     .name = "patterns",
-    .summary = "regular expressions of --patterns FILE, whose matches are values",
     .next = next,
     .takes_any_bytes = true,
     .state_bytes = sizeof(struct state),
