@@ -81,11 +81,6 @@ static const char *get_entry(const struct wr_environment *environment, const cha
     return NULL;
 }
 
-const char *wr_environment_get(const struct wr_environment *environment, const char *name)
-{
-    return get_entry(environment, name, strlen(name));
-}
-
 /* ---- Files ----------------------------------------------------------------------------------- */
 
 enum { FILE_BYTES_MAX = 64 * 1024, SHOWN_ROOM = 200 };

@@ -34,9 +34,6 @@ struct wr_environment *wr_environment_take(void);
 void wr_environment_hold(struct wr_environment *environment);
 void wr_environment_drop(struct wr_environment *environment);
 
-/* A variable's value, or NULL. Borrowed. */
-const char *wr_environment_get(const struct wr_environment *environment, const char *name);
-
 /* What the strings of one configuration may become together: a short text may name a long file many times. */
 enum { WR_EXPAND_BYTES_MAX = 16 * 1024 * 1024, WR_EXPAND_FILES_MAX = 10000 };
 

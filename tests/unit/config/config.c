@@ -4,6 +4,7 @@
 
 #include "text/common.h"
 #include "configs.h"
+#include "text/buffer.h"
 #include "config/config_read.h"
 
 Test(config, the_empty_configuration_has_default_settings)
@@ -154,7 +155,10 @@ Test(config, it_can_be_read_with_an_earlier_environment)
     cr_assert_str_eq(config->handlers[0].type, "null");
     cr_assert_eq(config->environment, before);
     wr_environment_drop(before);
-    cr_assert_str_eq(wr_environment_get(config->environment, "WEIR_UNIT"), "null");
+    struct wr_buffer value = {0};
+    cr_assert(wr_expand(config->environment, "${WEIR_UNIT}", &value, NULL, &error));
+    cr_assert_str_eq(wr_buffer_text(&value), "null");
+    wr_buffer_fini(&value);
     wr_config_drop(config);
 }
 
