@@ -204,24 +204,6 @@ static bool read_rename(struct wr_config *config, const struct wr_node *object, 
     return true;
 }
 
-/* Whether `from` matches; *part and *length: what its '*' matched. */
-static bool matches(const char *from, const char *name, const char **part, size_t *length)
-{
-    const char *star = strchr(from, '*');
-    size_t name_length = strlen(name), before = star ? (size_t)(star - from) : 0;
-    *part = name;
-    *length = 0;
-    if (!star)
-        return strcmp(from, name) == 0;
-    size_t after = strlen(star + 1);
-    if (name_length < before + after || memcmp(name, from, before) != 0 ||
-        memcmp(name + name_length - after, star + 1, after) != 0)
-        return false;
-    *part = name + before;
-    *length = name_length - before - after;
-    return true;
-}
-
 static bool write_renamed(char *renamed, const char *to, const char *part, size_t length)
 {
     const char *star = strchr(to, '*');
@@ -240,11 +222,15 @@ static bool write_renamed(char *renamed, const char *to, const char *part, size_
 
 bool wr_transform_rename(const struct wr_transform *transform, const char *name, char *renamed)
 {
-    const char *part;
-    size_t length;
-    for (size_t i = 0; i < transform->rename_count; i++)
-        if (matches(transform->rename[i].from, name, &part, &length))
-            return write_renamed(renamed, transform->rename[i].to, part, length);
+    for (size_t i = 0; i < transform->rename_count; i++) {
+        const struct wr_transform_name *pair = &transform->rename[i];
+        if (!wr_name_matches(pair->from, name))
+            continue;
+        const char *star = strchr(pair->from, '*'); /* the only one: see check_pair */
+        size_t before = star ? (size_t)(star - pair->from) : 0;
+        size_t length = star ? strlen(name) - (strlen(pair->from) - 1) : 0;
+        return write_renamed(renamed, pair->to, name + before, length);
+    }
     return write_renamed(renamed, "*", name, strlen(name));
 }
 
