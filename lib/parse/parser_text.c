@@ -4,6 +4,7 @@
 #include "parse/parser_type.h"
 #include "text/json.h"
 #include "text/numeral.h"
+#include "text/utf8.h"
 
 /* Words name=value, or a line as the format text writes it:
  *
@@ -94,22 +95,6 @@ static const char *read_hex(const char *at, const char *end, int digits, uint32_
     return at;
 }
 
-static char *put_utf8(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        *out++ = (char)c;
-        return out;
-    }
-    if (c < 0x800) {
-        *out++ = (char)(0xc0 | c >> 6);
-    } else {
-        *out++ = (char)(0xe0 | c >> 12);
-        *out++ = (char)(0x80 | (c >> 6 & 0x3f));
-    }
-    *out++ = (char)(0x80 | (c & 0x3f));
-    return out;
-}
-
 static bool is_character(uint32_t c)
 {
     return c && (c < 0xd800 || c >= 0xe000);
@@ -126,7 +111,7 @@ static const char *read_escape(const char *at, const char *end, char **out)
         const char *next = read_hex(at + 1, end, *at == 'x' ? 2 : 4, &code_point);
         if (!next || !is_character(code_point))
             return NULL;
-        *out = put_utf8(*out, code_point);
+        *out += wr_utf8_encode(*out, code_point);
         return next;
     }
     const char *letter = strchr(letters, *at);

@@ -108,30 +108,11 @@ static bool read_hex(struct parser *p, uint32_t *value)
     return true;
 }
 
-static void put_code_point(struct wr_buffer *out, uint32_t c)
-{
-    if (c < 0x80) {
-        wr_buffer_put_char(out, (char)c);
-        return;
-    }
-    if (c < 0x800) {
-        wr_buffer_put_char(out, (char)(0xc0 | c >> 6));
-    } else {
-        if (c < 0x10000) {
-            wr_buffer_put_char(out, (char)(0xe0 | c >> 12));
-        } else {
-            wr_buffer_put_char(out, (char)(0xf0 | c >> 18));
-            wr_buffer_put_char(out, (char)(0x80 | (c >> 12 & 0x3f)));
-        }
-        wr_buffer_put_char(out, (char)(0x80 | (c >> 6 & 0x3f)));
-    }
-    wr_buffer_put_char(out, (char)(0x80 | (c & 0x3f)));
-}
-
 /* After "\u". */
 static bool read_code_point(struct parser *p)
 {
     const char *start = p->at - 2;
+    char bytes[4];
     uint32_t value, low;
     if (!read_hex(p, &value))
         return false;
@@ -149,7 +130,7 @@ static bool read_code_point(struct parser *p)
             return fail_at(p, start, "unpaired surrogate");
         value = 0x10000 + ((value - 0xd800) << 10) + (low - 0xdc00);
     }
-    put_code_point(p->string, value);
+    wr_buffer_put(p->string, bytes, wr_utf8_encode(bytes, value));
     return true;
 }
 

@@ -50,6 +50,15 @@ unsigned wr_utf8_decode(const char *text, size_t length, uint32_t *code_point)
     return bytes;
 }
 
+unsigned wr_utf8_encode(char out[4], uint32_t code_point)
+{
+    unsigned bytes = code_point < 0x80 ? 1 : code_point < 0x800 ? 2 : code_point < 0x10000 ? 3 : 4;
+    for (unsigned i = bytes - 1; i; i--, code_point >>= 6)
+        out[i] = (char)(0x80 | (code_point & 0x3f));
+    *out = (char)(bytes == 1 ? code_point : 0xf00 >> bytes | code_point);
+    return bytes;
+}
+
 /* How many bytes from here on are ASCII, in steps of eight. */
 static size_t skip_ascii(const char *text, size_t length)
 {

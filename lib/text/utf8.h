@@ -12,6 +12,9 @@ struct wr_buffer;
  * by RFC 3629: no surrogates, nothing above U+10FFFF, no overlong form. length: at least 1. */
 unsigned wr_utf8_decode(const char *text, size_t length, uint32_t *code_point);
 
+/* Encodes a code point. Returns its number of bytes. */
+unsigned wr_utf8_encode(char out[4], uint32_t code_point);
+
 /* Whether the whole text is valid. *where: set to the offset of the first invalid byte; may be NULL. */
 bool wr_utf8_is_valid(const char *text, size_t length, size_t *where);
 

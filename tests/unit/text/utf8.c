@@ -18,6 +18,8 @@ static uint32_t decode(const char *text, unsigned expected_bytes)
     uint32_t code_point = 0xdead;
     unsigned bytes = wr_utf8_decode(text, strlen(text) ? strlen(text) : 1, &code_point);
     cr_assert_eq(bytes, expected_bytes, "%u bytes", bytes);
+    char back[4];
+    cr_assert(!bytes || (wr_utf8_encode(back, code_point) == bytes && memcmp(back, text, bytes) == 0));
     return code_point;
 }
 
