@@ -76,16 +76,11 @@ static void free_state(void *state)
  * escape of the following character; in field names quotes, which VictoriaMetrics takes for the begin of a
  * text. So is a percent sign that would be read as one of these. Different names stay different. */
 
-static bool is_hex_digit(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F');
-}
-
 static bool is_encoded(const char *at, const char *others)
 {
     unsigned char c = (unsigned char)*at, next = (unsigned char)at[1];
     if (c == '%')
-        return is_hex_digit(at[1]) && is_hex_digit(at[2]);
+        return wr_hex_digit(at[1], 'A') >= 0 && wr_hex_digit(at[2], 'A') >= 0;
     if (c == '\\')
         return next <= 0x20 || next == 0x7f || strchr("\\,=", at[1]) || strchr(others, at[1]);
     return c < 0x20 || c == 0x7f || strchr(others, *at);

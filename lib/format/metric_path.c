@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "text/buffer.h"
+#include "text/common.h"
 #include "text/utf8.h"
 
 /* Characters that a program may split lines at (Unicode's White_Space), and invisible ones. */
@@ -12,11 +13,6 @@ static bool is_blank(uint32_t c)
 {
     return c == ' ' || c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200b) || c == 0x202f || c == 0x205f ||
            c == 0x3000 || wr_utf8_is_disguise(c);
-}
-
-static bool is_hex_digit(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F');
 }
 
 static void put_encoded(struct wr_buffer *out, const char *text, unsigned bytes)
@@ -35,7 +31,7 @@ static size_t put_one(struct wr_buffer *out, const char *text, const struct wr_m
     uint32_t code_point;
     unsigned bytes = wr_utf8_decode(text, strlen(text), &code_point);
     bool replace = !bytes || is_blank(code_point) || strchr(rules->replace, *text);
-    bool is_ambiguous = *text == '%' && is_hex_digit(text[1]) && is_hex_digit(text[2]);
+    bool is_ambiguous = *text == '%' && wr_hex_digit(text[1], 'A') >= 0 && wr_hex_digit(text[2], 'A') >= 0;
     if (rules->encode && (replace || is_ambiguous))
         put_encoded(out, text, bytes ? bytes : 1);
     else if (replace)

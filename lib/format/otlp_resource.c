@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "format/otlp_writer.h"
+#include "text/common.h"
 #include "text/utf8.h"
 
 /* https://opentelemetry.io/docs/specs/otel/resource/sdk/ */
@@ -34,10 +35,7 @@ static const char *get(const char *name)
 
 static int hex_of(char c)
 {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
+    return wr_hex_digit(c, c >= 'a' ? 'a' : 'A');
 }
 
 /* Copies a part of the list without surrounding blanks, percent-decoded. Returns false if it is too long, empty

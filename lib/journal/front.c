@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "text/common.h"
+
 static void remove_range(struct wr_front *front, uint32_t i)
 {
     front->count--;
@@ -51,17 +53,12 @@ bool wr_front_missing(const struct wr_front *front, uint64_t first, uint64_t end
     return true;
 }
 
-static int digit_of(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 bool wr_front_read(const char *text, struct wr_front_origin *origin)
 {
     enum { DIGITS = 32 };
     *origin = (struct wr_front_origin){0};
     for (int i = 0; text && i < DIGITS; i++) {
-        int digit = digit_of(text[i]);
+        int digit = wr_hex_digit(text[i], 'a');
         if (digit < 0)
             return false;
         origin->words[i / 16] = origin->words[i / 16] << 4 | (uint64_t)digit;

@@ -10,22 +10,16 @@
 
 /* ---- Tags ------------------------------------------------------------------------------------ */
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Keeps [at, end) with %XX decoded; as it is, if that would not be UTF-8. */
 static char *decode(struct wr_parser *parser, const char *at, const char *end)
 {
     char *text = wr_parse_open(parser), *out = text;
     for (const char *from = at; from < end; from++) {
-        bool is_encoded = *from == '%' && end - from > 2 && hex_digit(from[1]) >= 0 && hex_digit(from[2]) >= 0;
+        bool is_encoded = *from == '%' && end - from > 2 && wr_hex_digit(from[1], 'A') >= 0 &&
+                          wr_hex_digit(from[2], 'A') >= 0;
         char byte = *from;
         if (is_encoded)
-            byte = (char)(hex_digit(from[1]) << 4 | hex_digit(from[2]));
+            byte = (char)(wr_hex_digit(from[1], 'A') << 4 | wr_hex_digit(from[2], 'A'));
         *out++ = byte;
         from += is_encoded ? 2 : 0;
     }

@@ -32,19 +32,12 @@ static uint8_t step(uint8_t state, char byte)
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-static int hex_digit(char c)
-{
-    if (wr_is_digit(c))
-        return c - '0';
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Decodes %XX at `at`. Returns 0 if the format influx does not encode that character. */
 static char read_encoded(const char *at, const char *end)
 {
-    if (end - at < 3 || *at != '%' || hex_digit(at[1]) < 0 || hex_digit(at[2]) < 0)
+    if (end - at < 3 || *at != '%' || wr_hex_digit(at[1], 'A') < 0 || wr_hex_digit(at[2], 'A') < 0)
         return 0;
-    int c = hex_digit(at[1]) << 4 | hex_digit(at[2]);
+    int c = wr_hex_digit(at[1], 'A') << 4 | wr_hex_digit(at[2], 'A');
     return c < 0x20 || c == 0x7f || strchr("\\\"%", c) ? (char)c : 0;
 }
 

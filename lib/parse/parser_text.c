@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "parse/parser_type.h"
+#include "text/common.h"
 #include "text/json.h"
 #include "text/numeral.h"
 #include "text/utf8.h"
@@ -76,18 +77,11 @@ bool wr_parser_read_word(const char *word, char *name, weir_typed_value *value, 
 
 /* ---- Escapes --------------------------------------------------------------------------------- */
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static const char *read_hex(const char *at, const char *end, int digits, uint32_t *code_point)
 {
     *code_point = 0;
     for (; digits; digits--, at++) {
-        int digit = at < end ? hex_digit(*at) : -1;
+        int digit = at < end ? wr_hex_digit(*at, 'a') : -1;
         if (digit < 0)
             return NULL;
         *code_point = *code_point << 4 | (uint32_t)digit;

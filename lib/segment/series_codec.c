@@ -7,6 +7,7 @@
 #include "registry/reuse.h"
 #include "registry/series.h"
 #include "registry/stream.h"
+#include "text/common.h"
 #include "text/error.h"
 
 /* ---- Writing --------------------------------------------------------------------------------- */
@@ -85,17 +86,11 @@ bool wr_series_codec_take_labels(const char **at, const char *end, weir_label *l
     return true;
 }
 
-static int read_digit(char digit)
-{
-    const char *digits = "0123456789abcdef", *found = digit ? strchr(digits, digit) : NULL;
-    return found ? (int)(found - digits) : -1;
-}
-
 static bool take_bucket(const char *text, double *bucket)
 {
     uint64_t bits = 0;
     for (int i = 0; i < BUCKET_CHARACTERS - 1; i++) {
-        int digit = read_digit(text[i]);
+        int digit = wr_hex_digit(text[i], 'a');
         if (digit < 0)
             return false;
         bits = bits << 4 | (uint64_t)digit;

@@ -32,6 +32,14 @@ static inline bool wr_is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+/* first_letter: 'a' or 'A'. Returns -1 if it is no hexadecimal digit with letters of this case. */
+static inline int wr_hex_digit(char c, char first_letter)
+{
+    if (wr_is_digit(c))
+        return c - '0';
+    return c >= first_letter && c < first_letter + 6 ? c - first_letter + 10 : -1;
+}
+
 __extension__ typedef __int128 wr_int128;
 __extension__ typedef unsigned __int128 wr_uint128;
 

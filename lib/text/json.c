@@ -85,21 +85,13 @@ static bool skip_whitespace(struct parser *p)
 
 /* ---- Strings --------------------------------------------------------------------------------- */
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool read_hex(struct parser *p, uint32_t *value)
 {
     *value = 0;
     if (p->end - p->at < 4)
         return fail(p, "\\u must be followed by four hexadecimal digits");
     for (int i = 0; i < 4; i++) {
-        int digit = hex_digit(p->at[i]);
+        int digit = wr_hex_digit(p->at[i], p->at[i] >= 'a' ? 'a' : 'A');
         if (digit < 0)
             return fail(p, "\\u must be followed by four hexadecimal digits");
         *value = *value << 4 | (uint32_t)digit;
