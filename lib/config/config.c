@@ -139,6 +139,26 @@ bool wr_config_add_watched(struct wr_config *config, const char *path, struct wr
     return added;
 }
 
+/* Known by SECTION, GROUP and NAME, separated by control characters; the number is the node's address. */
+bool wr_config_define(struct wr_config *config, const struct wr_node *node, const char *section,
+                      const char *group, struct wr_error *error)
+{
+    struct wr_name_index *known = &config->definitions;
+    struct wr_buffer key = {0};
+    char place[WR_NODE_PLACE_ROOM];
+    if (config->document_count == 1) /* it has no key twice */
+        return true;
+    wr_buffer_put_format(&key, "%s\n%s\n%s", section, group, node->key);
+    size_t first = key.failed ? SIZE_MAX : wr_name_index_find(known, key.data, key.length);
+    const char *kept = wr_config_keep_text(config, wr_buffer_text(&key));
+    wr_buffer_fini(&key);
+    if (first != SIZE_MAX)
+        return wr_node_key_error(
+            node, error, "defined twice; also at %s",
+            wr_node_show_place((const struct wr_node *)(uintptr_t)first, place, sizeof place));
+    return (kept && wr_name_index_add(known, kept, (uintptr_t)node)) || wr_error_no_memory(error, NULL);
+}
+
 struct wr_metric_rule *wr_config_add_metric(struct wr_config *config)
 {
     return ADD_ELEMENT(config, config->metrics.items, config->metrics.count);

@@ -131,6 +131,7 @@ struct wr_config {
     struct wr_config_route *routes;
     size_t route_count;
     struct wr_name_index handler_names, route_groups; /* their numbers in the arrays */
+    struct wr_name_index definitions;                 /* while it is read: see wr_config_define */
     struct wr_expanded expanded;                      /* by its own strings; handlers expand theirs later */
     struct wr_config_call *calls;
     size_t call_count;
@@ -186,6 +187,11 @@ const char *wr_config_keep_text(struct wr_config *config, const char *text);
 
 /* A path, made absolute from the configuration's working folder. NULL: out of memory. */
 const char *wr_config_keep_path(struct wr_config *config, const char *path);
+
+/* Called for each handler, group, source and entry of "metrics", which has a group. If another document defines
+ * it too, the error names both places. */
+bool wr_config_define(struct wr_config *config, const struct wr_node *node, const char *section,
+                      const char *group, struct wr_error *error);
 
 /* Append; false: out of memory. A document is held, a path to watch is made absolute. */
 bool wr_config_add_document(struct wr_config *config, struct wr_document *document);

@@ -6,7 +6,6 @@
 #include "text/buffer.h"
 #include "text/common.h"
 #include "config/common_options.h"
-#include "config/definitions.h"
 #include "config/include.h"
 #include "config/metrics.h"
 #include "text/error.h"
@@ -200,6 +199,8 @@ static bool read_described(struct wr_config *config, struct wr_config_handler *h
 static bool read_handler(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
 {
     struct wr_config_handler handler = {.name = node->key, .node = node, .environment = config->environment};
+    if (!go_on(config, wr_config_define(config, node, "handlers", "", error), error))
+        return false;
     if (strcmp(node->key, "*") == 0)
         return read_defaults(config, node, error);
     if (config->handler_count == WR_CONFIG_HANDLERS_MAX)
@@ -216,6 +217,8 @@ static bool read_handler(struct wr_config *config, const struct wr_node *node, s
 static bool read_source(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
 {
     struct wr_config_handler source = {.name = node->key, .node = node, .environment = config->environment};
+    if (!go_on(config, wr_config_define(config, node, "sources", "", error), error))
+        return false;
     if (config->source_count == WR_CONFIG_SOURCES_MAX)
         return wr_node_key_error(node, error, "too many sources; at most 1,000 are allowed");
     struct wr_error problem;
@@ -343,7 +346,8 @@ static bool read_route(struct wr_config *config, const struct wr_node *node, str
     const char *items[WR_CONFIG_ROUTE_MAX];
     const struct wr_node *nodes[WR_CONFIG_ROUTE_MAX];
     struct wr_transform *transforms[WR_CONFIG_ROUTE_MAX];
-    if (strcmp(node->key, "*") != 0 && !check_key(node, true, error))
+    if (!go_on(config, wr_config_define(config, node, "groups", "", error), error) ||
+        (strcmp(node->key, "*") != 0 && !check_key(node, true, error)))
         return false;
     if (config->route_count == WR_CONFIG_GROUPS_MAX)
         return wr_node_key_error(node, error, "too many groups; at most 100,000 are allowed");
@@ -433,8 +437,7 @@ static bool read_documents(struct wr_config *config, struct wr_error *error)
 static bool read_all(struct wr_config *config, struct wr_error *error)
 {
     return wr_include_read(config, error) && !wr_problems_any(config->problems) &&
-           go_on(config, wr_definitions_check(config, error), error) && read_unknown_keys(config, error) &&
-           read_documents(config, error);
+           read_unknown_keys(config, error) && read_documents(config, error);
 }
 
 /* What is wanted of a configuration besides itself. */
@@ -462,7 +465,9 @@ static struct wr_config *read_from_document(struct wr_document *document, struct
     config->document = document;
     config->environment = environment;
     config->problems = wanted->problems;
-    if (read_all(config, error))
+    bool done = read_all(config, error);
+    wr_name_index_fini(&config->definitions);
+    if (done)
         return config;
     if (wanted->tried)
         *wanted->tried = config;

@@ -178,9 +178,11 @@ static bool read_entry(struct wr_config *config, const struct wr_node *node, str
                        struct wr_error *error)
 {
     char shown[SHOWN_ROOM];
-    if (!check_pattern(config, node, error))
+    const char *group = node->parent->key;
+    bool defined = wr_config_define(config, node, "metrics", group, error);
+    if (!wr_problems_go_on(config->problems, defined, error) || !check_pattern(config, node, error))
         return false;
-    rule->group = node->parent->key;
+    rule->group = group;
     rule->pattern = node->key;
     rule->file = node->document->name;
     if (node->type == WR_NODE_STRING)
