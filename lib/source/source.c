@@ -25,6 +25,22 @@
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
+/* A label of a variable, unless there is one with its key. Copied: the source may outlive the environment, with
+ * its configuration. Returns false if out of memory. */
+static bool add_variable(struct wr_source *source, weir_label *items, const char *name, const char *value)
+{
+    weir_map *labels = &source->options.labels;
+    char *key = wr_region_text(&source->keep, name, (size_t)(value - name) - 1);
+    const char *kept = wr_region_text(&source->keep, value, strlen(value));
+    if (!key || !kept)
+        return false;
+    for (char *c = key; *c; c++)
+        *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
+    if (!wr_labels_have(items, labels->count, key))
+        items[labels->count++] = (weir_label){key, kept};
+    return true;
+}
+
 /* Labels of the environment: the rest of the variable's name in lower case. Those of the option take
  * precedence. Returns false with the error set. */
 static bool add_variables(struct wr_source *source, const struct wr_prepare_options *from)
@@ -47,13 +63,8 @@ static bool add_variables(struct wr_source *source, const struct wr_prepare_opti
         const char *entry = environment->entries[i], *value = strchr(entry, '=');
         if (strncmp(entry, prefix, length) != 0 || !value || value <= entry + length)
             continue;
-        char *key = wr_region_text(&source->keep, entry + length, (size_t)(value - entry) - length);
-        if (!key)
+        if (!add_variable(source, items, entry + length, value + 1))
             return wr_error_no_memory(from->error, NULL);
-        for (char *c = key; *c; c++)
-            *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
-        if (!wr_labels_have(labels->items, labels->count, key))
-            items[labels->count++] = (weir_label){key, value + 1};
     }
     return true;
 }

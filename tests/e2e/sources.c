@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>
+#include <malloc.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -1159,6 +1160,30 @@ Test(sources, variables_of_the_environment_are_labels_unless_the_option_has_them
     cr_assert(strstr(capture_at(0)->labels, "ours") && !strstr(capture_at(0)->labels, "theirs"), "%s",
               capture_at(0)->labels);
     assert_ledger("capture");
+}
+
+static void add_after_a_reload(const weir_host *host, const char *tag, weir_outcome *outcome)
+{
+    while (!(intake_of(host)->wait(host, NULL, 0, -1) & (WEIR_WAIT_RELOAD | WEIR_WAIT_STOP)))
+        ;
+    add_one(host, tag, outcome);
+}
+
+/* What is freed is overwritten. */
+Test(sources, labels_of_the_environment_stay_with_a_source_that_goes_on)
+{
+    mallopt(M_PERTURB, 0xa5);
+    script->run = add_after_a_reload;
+    setenv("CUSTOM_LABEL_TASK_NAME", "train", 1);
+    start(",\"label_variables\":\"CUSTOM_LABEL_\"");
+    wait_until(is_running);
+    cr_assert_eq(configure(",\"label_variables\":\"CUSTOM_LABEL_\""), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_reload(), 0, "%s", weir_last_error());
+    wait_end();
+    cr_assert_eq(script->created - script->destroyed, 1);
+    cr_assert_eq(capture_count(), 1);
+    cr_assert(strstr(capture_at(0)->labels, "task_name") && strstr(capture_at(0)->labels, "train"), "%s",
+              capture_at(0)->labels);
 }
 
 static bool is_refused(const char *options, const char *message)
