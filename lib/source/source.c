@@ -394,6 +394,7 @@ static void close_source(struct wr_source *source)
     if (source->type->source.close)
         source->type->source.close(source->self);
     log_breach(source, wr_thread_state_restore(&thread_state));
+    wr_source_names_forget_left(&source->names);
 }
 
 /* Returns the code of the last call. */

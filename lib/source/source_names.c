@@ -134,6 +134,12 @@ uint32_t *wr_source_names_expire(struct wr_source_names *names, uint32_t periods
     return ids;
 }
 
+void wr_source_names_forget_left(struct wr_source_names *names)
+{
+    for (uint32_t i = 0; i < names->count; i++)
+        names->items[i].left = NULL;
+}
+
 /* ---- Labels ---------------------------------------------------------------------------------- */
 
 struct label_count {

@@ -52,6 +52,9 @@ bool wr_source_names_add(struct wr_source_names *names, struct weir_metric *metr
  * them. */
 uint32_t *wr_source_names_expire(struct wr_source_names *names, uint32_t periods, uint32_t *count);
 
+/* From now on nothing is counted up: the counts are not valid any more. */
+void wr_source_names_forget_left(struct wr_source_names *names);
+
 /* The key of the label that has the most values in the series, and how many; NULL: no label has two, or out of
  * memory. */
 const char *wr_source_names_widest(const struct wr_source_names *names, uint32_t *values);

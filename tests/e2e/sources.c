@@ -440,6 +440,46 @@ Test(sources, a_last_line_without_a_newline_is_read_if_the_text_is_whole)
     assert_ledger("capture");
 }
 
+/* How many series the sender may still make; once the source is closed, something else. */
+static uint64_t series_left = 5;
+
+static void reuse_memory(void)
+{
+    if (!script->closed)
+        series_left = 1000;
+}
+
+/* Opened again, it waits until the first series has ended: there is room for no other one. */
+static void reopen_with_a_series(const weir_host *host, const char *tag, weir_outcome *outcome)
+{
+    static const char line[] = "{\"first\":1}\n";
+    const weir_parser *parser = host->service(host, WEIR_SERVICE_PARSER);
+    const weir_text_options options = {.size = sizeof options, .series_left = &series_left};
+    size_t room;
+    (void)tag;
+    if (script->closed) {
+        while (add(host, (weir_record){0}, "second", 2) != WEIR_ADD_TAKEN)
+            intake_of(host)->wait(host, NULL, 0, 1);
+        return;
+    }
+    weir_text *text = parser->begin(host, "there", &options);
+    memcpy(parser->room(text, &room), line, sizeof line - 1);
+    cr_assert(parser->parse(text, sizeof line - 1));
+    parser->end(text);
+    cr_assert_eq(series_left, 4);
+    outcome->code = WEIR_OUTCOME_REOPEN;
+}
+
+Test(sources, a_series_that_expires_after_close_is_counted_for_no_sender)
+{
+    script->run = reopen_with_a_series;
+    script->close = reuse_memory;
+    start(",\"parse\":\"json\",\"series_limit\":1,\"expiry\":\"8ms\",\"retry_min\":\"1ms\"");
+    wait_end();
+    cr_assert_eq(capture_count(), 2);
+    cr_assert_eq(series_left, 1000);
+}
+
 /* ---- Back-pressure --------------------------------------------------------------------------- */
 
 enum { FLOOD = 100000 };
