@@ -88,6 +88,7 @@ struct wr_source {
     _Atomic bool stopping;
     _Atomic bool reload_wanted;       /* the next wait reports it */
     _Atomic bool hurried;             /* the next attempt is made at once */
+    bool has_missed_reload;           /* [source] it was reported to the connection that is being made */
     bool is_backing_off;              /* [source] */
     _Atomic uint32_t state;           /* enum weir_source_state */
     enum weir_source_state end_state; /* [source] what state becomes when it is closed */

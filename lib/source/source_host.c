@@ -634,10 +634,12 @@ static const weir_senders senders_service = {sizeof senders_service, show_sender
 static unsigned wait_to_connect(const weir_host *host, struct pollfd *fds, size_t count, int64_t timeout_ms)
 {
     const weir_intake *intake = host->service(host, WEIR_SERVICE_INTAKE);
-    return intake->wait(host, fds, count, timeout_ms);
+    unsigned woke = intake->wait(host, fds, count, timeout_ms);
+    wr_source_from_host(host)->has_missed_reload |= woke & WEIR_WAIT_RELOAD;
+    return woke;
 }
 
-/* Room that is reported meanwhile is reported to the source by its next wait. */
+/* Room and a reload that are reported meanwhile are reported to the source by its next wait. */
 static int connect_to(const weir_host *host, const weir_connect *what, char *reason, size_t room)
 {
     struct wr_source *source = wr_source_from_host(host);
@@ -651,6 +653,9 @@ static int connect_to(const weir_host *host, const weir_connect *what, char *rea
         source->is_full = true;
         wr_wake_pair_wake(&source->wake);
     }
+    if (source->has_missed_reload) /* not before: the waits of the connection would not wait any more */
+        atomic_store(&source->reload_wanted, true);
+    source->has_missed_reload = false;
     return fd;
 }
 

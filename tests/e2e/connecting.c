@@ -468,3 +468,45 @@ Test(connecting, room_that_comes_while_a_source_connects_is_reported_after_that)
     cr_assert_eq(weir_flush(PATIENCE_MS), 0, "%s", weir_last_error());
     assert_ledger("capture");
 }
+
+/* ---- A reload -------------------------------------------------------------------------------- */
+
+static _Atomic bool may_connect, has_reloaded;
+
+static void connect_after_a_reload(const weir_host *host, const char *tag, weir_outcome *outcome)
+{
+    const weir_connecting *connecting = host->service(host, WEIR_SERVICE_CONNECTING);
+    const weir_connect what = {.size = sizeof what, .to = to, .timeout_ms = 1};
+    (void)tag;
+    atomic_store(&is_connecting, true);
+    while (!atomic_load(&may_connect))
+        usleep(1000);
+    cr_assert_eq(connecting->connect(host, &what, outcome->reason, sizeof outcome->reason), -1);
+}
+
+static void await_reload(const weir_host *host, const char *tag, weir_outcome *outcome)
+{
+    const weir_intake *intake = host->service(host, WEIR_SERVICE_INTAKE);
+    unsigned events = 0;
+    (void)tag, (void)outcome;
+    while (!(events & (WEIR_WAIT_RELOAD | WEIR_WAIT_STOP)))
+        events = intake->wait(host, NULL, 0, -1);
+    atomic_store(&has_reloaded, events & WEIR_WAIT_RELOAD);
+}
+
+static bool is_told_of_reload(void)
+{
+    return atomic_load(&has_reloaded);
+}
+
+Test(connecting, a_source_is_told_of_a_reload_after_it_has_connected)
+{
+    fill(bind_path());
+    script->open = connect_after_a_reload;
+    script->run = await_reload;
+    start_source();
+    wait_until(has_called);
+    cr_assert_eq(weir_reload(), 0, "%s", weir_last_error());
+    atomic_store(&may_connect, true);
+    wait_until(is_told_of_reload);
+}
