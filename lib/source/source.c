@@ -339,7 +339,7 @@ static bool back_off(struct wr_source *source, const weir_outcome *outcome)
     note_failure(source, outcome->reason);
     set_state(source, WEIR_SOURCE_WAITING);
     source->is_backing_off = true;
-    bool goes_on = wr_source_host_pause(source, pause_ns);
+    bool goes_on = wr_source_host_pause(source, wr_clock_monotonic_ns() + pause_ns);
     source->is_backing_off = false;
     return goes_on;
 }
@@ -350,7 +350,7 @@ static void end_sets(struct wr_source *source)
     enum { STEP_NS = 10 * WR_NS_PER_MS };
     int64_t left_ns = WR_NS_PER_S;
     while (!wr_source_sets_tend(source, true)) {
-        if (wr_source_host_pause(source, STEP_NS))
+        if (wr_source_host_pause(source, wr_clock_monotonic_ns() + STEP_NS))
             continue;
         if ((left_ns -= STEP_NS) < 0) {
             wr_source_host_refuse(source, WR_SOURCE_FAULT_ROOM, source->sets.count - source->sets.reported,

@@ -133,11 +133,10 @@ static int limit_by_wake(struct wr_source *source, int limit_ms)
     return source->wake.read.fd < 0 && (limit_ms < 0 || limit_ms > STEP_MS) ? STEP_MS : limit_ms;
 }
 
-bool wr_source_host_pause(struct wr_source *source, int64_t timeout_ns)
+bool wr_source_host_pause(struct wr_source *source, int64_t deadline_ns)
 {
-    int64_t end_ns = timeout_ns == WR_NEVER ? WR_NEVER : wr_clock_monotonic_ns() + timeout_ns;
     for (;;) {
-        int64_t left_ns = end_ns == WR_NEVER ? WR_NEVER : end_ns - wr_clock_monotonic_ns();
+        int64_t left_ns = deadline_ns == WR_NEVER ? WR_NEVER : deadline_ns - wr_clock_monotonic_ns();
         int limit_ms = limit_by_wake(source, to_ms(left_ns));
         struct pollfd wake = {source->wake.read.fd, POLLIN, 0};
         if (atomic_load(&source->stopping))
@@ -154,7 +153,7 @@ static bool host_wait(const weir_host *host, int64_t ms)
     struct wr_source *source = wr_source_from_host(host);
     if (source->refusal) /* in create */
         return false;
-    return wr_source_host_pause(source, ms < 0 ? 0 : ms * WR_NS_PER_MS);
+    return wr_source_host_pause(source, ms < 0 ? 0 : wr_clock_deadline_ns(ms));
 }
 
 static bool host_stopping(const weir_host *host)

@@ -10,9 +10,9 @@ void wr_source_host_init(struct wr_source *source, const char *name);
 /* Puts the group of values that come with that one; NULL: with none. Returns it, or NULL if out of memory. */
 const char *wr_source_host_put_group(struct wr_buffer *out, const struct wr_source *source, const char *group);
 
-/* [source] Sleeps, at most for timeout_ns (WR_NEVER: no limit), until a stop is requested. Returns false if it
+/* [source] Sleeps until a stop is requested, at most until deadline_ns (WR_NEVER: no limit). Returns false if it
  * is. */
-bool wr_source_host_pause(struct wr_source *source, int64_t timeout_ns);
+bool wr_source_host_pause(struct wr_source *source, int64_t deadline_ns);
 
 /* [source] Counts values that are not added, or, as WR_SOURCE_FAULT_LINE, a line that is not understood, and
  * logs the first of each kind. */

@@ -979,6 +979,22 @@ Test(sources, a_result_that_does_not_exist_ends_the_source)
     assert_ledger("capture");
 }
 
+static void wait_for_ever(const weir_host *host, const char *tag, weir_outcome *outcome)
+{
+    (void)tag;
+    if (host->wait(host, INT64_MAX))
+        outcome->code = WEIR_OUTCOME_FAILED;
+}
+
+Test(sources, a_wait_of_any_length_ends_with_a_stop)
+{
+    script->run = wait_for_ever;
+    start("");
+    cr_assert_eq(weir_wait_sources(50), WEIR_ERR_TIMEOUT);
+    cr_assert_eq(weir_stop_sources(PATIENCE_MS), 0, "%s", weir_last_error());
+    cr_assert_eq(stats_of(0).state, WEIR_SOURCE_STOPPED);
+}
+
 /* ---- Configurations -------------------------------------------------------------------------- */
 
 Test(sources, without_a_call_the_section_has_no_effect)
