@@ -476,9 +476,10 @@ bool wr_source_start(struct wr_source *source, void (*on_end)(void *ctx), void *
     wr_backoff_init(&source->backoff, source->options.retry_min_ns, source->options.retry_max_ns,
                     (uint64_t)wr_clock_monotonic_ns());
     set_waiter(source, true);
-    source->is_started = wr_thread_start(run, source, &source->thread);
-    if (source->is_started)
+    source->is_started = true; /* before it opens anything, which a forked child has to close */
+    if (wr_thread_start(run, source, &source->thread))
         return true;
+    source->is_started = false;
     set_waiter(source, false);
     wr_wake_pair_close(&source->wake);
     return fail_start(source, "no thread can be started", EAGAIN, error);

@@ -1369,6 +1369,49 @@ Test(sources, a_shutdown_stops_them_first)
     cr_assert_eq(weir_start_sources(), WEIR_ERR_CLOSED);
 }
 
+static _Atomic bool forks_after_starting;
+static _Atomic int child_status = -1;
+
+static bool is_open(void)
+{
+    return script->opened == 1;
+}
+
+/* Of a fork while a source is being started that is open already. */
+static void fork_a_child(void)
+{
+    int status = -1;
+    wait_until(is_open);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(script->abandoned == 1 ? 0 : 1);
+    cr_assert(child > 0 && waitpid(child, &status, 0) == child);
+    atomic_store(&child_status, status);
+}
+
+/* In place of that of the C library, for weir, too. */
+__attribute__((visibility("default"))) int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                                                          void *(*begin)(void *), void *argument)
+{
+    typedef int creating(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    creating *real = (creating *)(uintptr_t)dlsym(RTLD_NEXT, "pthread_create");
+    int result = real(thread, attributes, begin, argument);
+    if (atomic_exchange(&forks_after_starting, false))
+        fork_a_child();
+    return result;
+}
+
+Test(sources, a_child_that_is_forked_while_one_is_started_closes_it)
+{
+    start("");
+    wait_until(is_open);
+    cr_assert_eq(weir_stop_sources(PATIENCE_MS), 0, "%s", weir_last_error());
+    script->opened = 0;
+    atomic_store(&forks_after_starting, true);
+    cr_assert_eq(weir_start_sources(), 0, "%s", weir_last_error());
+    cr_assert_eq(child_status, 0);
+}
+
 Test(sources, a_forked_child_has_none)
 {
     start("");
