@@ -15,7 +15,7 @@ struct step {
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t change;        /* its clock is the monotonic one */
-    weir_testing_sample *samples; /* each owns its metadata */
+    weir_testing_sample *samples; /* each owns its metadata and its labels */
     size_t count, room;
     struct step *script;
     size_t script_next, script_count, script_room;
@@ -106,8 +106,10 @@ static void *reserve(void *items, size_t *room, size_t count, size_t item_size)
 
 static void free_samples(void)
 {
-    for (size_t i = 0; i < store.count; i++)
+    for (size_t i = 0; i < store.count; i++) {
         free((char *)store.samples[i].metadata);
+        free((weir_label *)store.samples[i].labels);
+    }
     free(store.samples);
     store.samples = NULL;
     store.count = store.room = 0;
@@ -138,9 +140,30 @@ static bool reserve_samples(size_t more)
     return samples;
 }
 
+/* The memory of a label set that has ended is given to another one, while its samples are still here. Returns
+ * NULL without labels, or if out of memory. */
+static weir_label *copy_labels(const weir_series *series)
+{
+    size_t count = series->label_count, bytes = count * sizeof(weir_label);
+    for (size_t i = 0; i < count; i++)
+        bytes += strlen(series->labels[i].key) + strlen(series->labels[i].value) + 2;
+    weir_label *labels = count ? malloc(bytes) : NULL;
+    if (!labels)
+        return NULL;
+    char *text = (char *)(labels + count);
+    for (size_t i = 0; i < count; i++) {
+        labels[i].key = text;
+        text = stpcpy(text, series->labels[i].key) + 1;
+        labels[i].value = text;
+        text = stpcpy(text, series->labels[i].value) + 1;
+    }
+    return labels;
+}
+
 static void append(const weir_batch *batch, const weir_sample *sample)
 {
     const weir_series *series = weir_batch_series(batch, sample);
+    const weir_label *labels = copy_labels(series);
     bool is_integer = sample->kind == WEIR_KIND_INT;
     store.samples[store.count++] = (weir_testing_sample){
         .size = sizeof(weir_testing_sample),
@@ -152,8 +175,8 @@ static void append(const weir_batch *batch, const weir_sample *sample)
         .cumulative = series->cumulative,
         .more = sample->flags & WEIR_SAMPLE_MORE,
         .time_ns = sample->time_ns,
-        .labels = series->labels,
-        .label_count = series->label_count,
+        .labels = labels,
+        .label_count = labels ? series->label_count : 0,
         .metadata = sample->note ? strdup(batch->notes[sample->note]) : NULL,
         .unit = series->unit,
         .help = series->help,

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,6 +91,48 @@ Test(testing, clear_and_start_remove_captured_values)
     cr_assert_eq(weir_testing_last(NULL, "a"), 3);
     cr_assert_eq(weir_testing_count(NULL, "a"), 1);
     assert_ledger("testing");
+}
+
+enum { LABEL_SETS = 300 }; /* enough that their memory is given to others */
+
+static weir_stream *stream_with_id(int id)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", id);
+    return weir_get_stream_labeled("g", &(weir_label){"id", text}, 1);
+}
+
+static bool is_one_of(weir_stream *const *streams, const weir_stream *stream)
+{
+    for (int i = 0; i < LABEL_SETS; i++)
+        if (streams[i] == stream)
+            return true;
+    return false;
+}
+
+Test(testing, a_sample_keeps_its_labels_when_other_label_sets_get_their_memory)
+{
+    static weir_stream *streams[LABEL_SETS];
+    static weir_testing_sample samples[LABEL_SETS];
+    char text[16];
+    int next = LABEL_SETS;
+    for (int i = 0; i < LABEL_SETS; i++)
+        weir_add_value(streams[i] = stream_with_id(i), "a", i);
+    for (size_t i = 0; i < LABEL_SETS; i++)
+        cr_assert(weir_testing_get("g", "a", i, &samples[i], sizeof samples[i]));
+    for (int i = 0; i < LABEL_SETS; i++)
+        cr_assert_eq(weir_stream_remove(streams[i]), 0, "%s", weir_last_error());
+    while (!is_one_of(streams, stream_with_id(next++))) {
+        add("b", 1);
+        cr_assert_eq(weir_testing_count("g", "a"), LABEL_SETS);
+    }
+    for (int i = 0; i < LABEL_SETS; i++)
+        stream_with_id(next++);
+    for (int i = 0; i < LABEL_SETS; i++) {
+        snprintf(text, sizeof text, "%d", i);
+        cr_assert_eq(samples[i].label_count, 1);
+        cr_assert_str_eq(weir_testing_label(&samples[i], "id"), text);
+    }
 }
 
 static void *add_from_a_thread(void *unused)
