@@ -240,10 +240,12 @@ static uint64_t give_slot(struct find *find, struct wr_segment *segment, uint32_
 
 static void report_kept(const struct find *find, const char *lane, uint64_t kept)
 {
+    const char *why =
+        find_lane(find, lane) ? "which cannot take them now;" : "which no route uses; configure it and";
     wr_deferred_log_add(&find->dispatcher->deferred_log, "journal", WEIR_LOG_WARNING,
-                        "%" PRIu64 " values are kept for handler \"%s\", which no route uses; configure it and "
-                        "restart, or delete %s to discard them",
-                        kept, lane, find->journal->dir.path);
+                        "%" PRIu64
+                        " values are kept for handler \"%s\", %s restart, or delete %s to discard them",
+                        kept, lane, why, find->journal->dir.path);
 }
 
 /* Takes ownership of the file. */

@@ -4,12 +4,15 @@
 #include <dirent.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <weir/handler.h>
 #include <weir/weir.h>
 
 #include "api_capture.h"
@@ -284,6 +287,89 @@ Test(control, a_journal_stays_where_it_is_when_routes_are_changed_by_calls)
     cr_assert_eq(book.count, 0, "%s", logbook_last(&book));
     expect_nothing_but_the_journal_in_the_folder();
     unlink(path);
+}
+
+static bool is_refusing;
+
+static void *create_unless_refusing(const weir_host *host, const void *options)
+{
+    (void)options;
+    if (is_refusing)
+        host->refuse(host, "", "not in this process");
+    return is_refusing ? NULL : (void *)host;
+}
+
+static void emit_later(void *self, const weir_batch *batch, weir_outcome *outcome)
+{
+    (void)self, (void)batch;
+    outcome->code = WEIR_OUTCOME_RETRY;
+}
+
+static void destroy(void *self)
+{
+    (void)self;
+}
+
+static const weir_handler_type fussy = {
+    .size = sizeof fussy,
+    .abi = WEIR_ABI,
+    .name = "fussy",
+    .summary = "for tests",
+    .create = create_unless_refusing,
+    .emit = emit_later,
+    .destroy = destroy,
+};
+
+static _Atomic int kept, kept_as_expected;
+
+static void note_kept(void *ctx, int level, const char *text)
+{
+    (void)ctx, (void)level;
+    bool is_expected =
+        strstr(text, "1 values are kept for handler \"fussy\", which cannot take them now; restart");
+    atomic_fetch_add(&kept_as_expected, is_expected);
+    atomic_fetch_add(&kept, strstr(text, "are kept for handler") != NULL);
+}
+
+static void add_and_be_killed(void)
+{
+    weir_add_value(weir_get_stream("g"), "x", 1);
+    raise(SIGKILL);
+}
+
+static void recover_without_a_handler(void)
+{
+    is_refusing = true;
+    weir_set_log(note_kept, NULL);
+    weir_add_value(weir_get_stream("g"), "x", 2);
+    while (!atomic_load(&kept))
+        usleep(1000);
+    _exit(atomic_load(&kept_as_expected) == 1 ? 0 : 1);
+}
+
+static int run_child(void (*run)(void))
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        plain_hang_no_longer_than(HANG_S);
+        run();
+    }
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    return status;
+}
+
+Test(control, what_a_handler_of_a_route_cannot_take_now_is_kept_in_the_journal)
+{
+    char text[300];
+    if (plain_is_sanitized(""))
+        cr_skip_test("a child of a threaded program is forked");
+    cr_assert_eq(weir_register_handler_type(&fussy, NULL), 0, "%s", weir_last_error());
+    snprintf(text, sizeof text, "{\"settings\":{\"journal\":\"%s/journal\"},\"groups\":{\"*\":\"fussy\"}}",
+             folder);
+    configure(text);
+    cr_assert_eq(run_child(add_and_be_killed), SIGKILL);
+    cr_assert_eq(run_child(recover_without_a_handler), 0);
 }
 
 /* ---- Flushing -------------------------------------------------------------------------------- */
