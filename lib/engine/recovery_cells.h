@@ -23,8 +23,7 @@ struct wr_recovery_cells {
     struct wr_recovery_sum *items;
     size_t count, room;
     uint32_t *by_series; /* place of the latest, plus 1 */
-    uint64_t
-        damaged; /* values of series that there are not; and one for each file whose values make no sense */
+    uint64_t damaged;    /* values of series that there are not. Of what makes no sense the reader counts files */
 };
 
 /* Reads all; series: how many ids the journal has; time_ns: of the summaries. Buckets refer to the reader's
