@@ -38,6 +38,7 @@ static void fill_node(struct wr_node *node, const struct wr_json_value *value)
     node->truth = value->truth;
     node->offset = value->offset;
     node->key_offset = value->key_offset;
+    node->end = value->end;
 }
 
 /* Members follow their parents in the list: going backwards, each is prepended to its parent's members. */

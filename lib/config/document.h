@@ -22,6 +22,7 @@ struct wr_node {
     const char *text;                   /* of a string; of a number: as written */
     bool truth;                         /* of a bool */
     size_t offset, key_offset;          /* in the document's text */
+    size_t end;                         /* of an array or object: the offset behind it */
 };
 
 /* Immutable and reference-counted: any thread may read it. */

@@ -38,49 +38,6 @@ bool wr_source_patterns_are_inline(const struct wr_node *member)
     return member && (member->type == WR_NODE_ARRAY || member->type == WR_NODE_OBJECT);
 }
 
-/* The end of a comment that begins there, or the same place. */
-static const char *skip_comment(const char *at, const char *end)
-{
-    const char *stop;
-    if (end - at < 2 || *at != '/')
-        return at;
-    if (at[1] == '/')
-        return (stop = memchr(at, '\n', (size_t)(end - at))) ? stop : end;
-    if (at[1] == '*')
-        return (stop = memmem(at + 2, (size_t)(end - at) - 2, "*/", 2)) ? stop + 2 : end;
-    return at;
-}
-
-static const char *skip_string(const char *at, const char *end)
-{
-    for (at++; at < end && *at != '"'; at++)
-        at += *at == '\\' && at + 1 < end;
-    return at < end ? at + 1 : end;
-}
-
-/* The end of the array or object at `at`, in a text that was parsed before. */
-static const char *find_end(const char *at, const char *end)
-{
-    size_t depth = 0;
-    while (at < end) {
-        const char *behind = skip_comment(at, end);
-        if (behind > at) {
-            at = behind;
-            continue;
-        }
-        if (*at == '"') {
-            at = skip_string(at, end);
-            continue;
-        }
-        depth += *at == '[' || *at == '{';
-        bool closes = *at == ']' || *at == '}';
-        at++;
-        if (closes && !--depth)
-            break;
-    }
-    return at;
-}
-
 /* Their text, with blanks for what precedes it in the document: so places in messages are those of the
  * document. Their strings are not expanded: dollar signs mean something else in expressions. Returns NULL if
  * out of memory. */
@@ -88,11 +45,10 @@ static char *cut_out(const struct wr_node *member)
 {
     struct wr_buffer out = {0};
     const char *text = member->document->text, *at = text + member->offset;
-    const char *end = find_end(at, text + member->document->length);
     for (const char *before = text; before < at; before++)
         if (((unsigned char)*before & 0xc0) != 0x80) /* columns are counted in characters */
             wr_buffer_put_char(&out, *before == '\n' ? '\n' : ' ');
-    wr_buffer_put(&out, at, (size_t)(end - at));
+    wr_buffer_put(&out, at, member->end - member->offset);
     return wr_buffer_take(&out);
 }
 

@@ -284,6 +284,7 @@ static bool parse_container(struct parser *p, size_t index)
     bool parsed = parse_members(p, is_object ? '}' : ']', is_object ? ++p->objects : 0);
     p->depth--;
     p->parent = parent;
+    p->json->values[index].end = (size_t)(p->at - p->text);
     return parsed;
 }
 

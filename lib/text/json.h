@@ -24,6 +24,7 @@ struct wr_json_value {
     bool is_replaced;  /* its key is given again in its object: see `repeats` */
     size_t parent;     /* index of the object or array that it is a member of; the root's is its own */
     size_t offset;     /* of the value in the text, in bytes */
+    size_t end;        /* of an array or object: the offset behind it */
     size_t key_offset; /* of its key; without a key: of the value */
     const char *key;   /* in an object; else NULL */
     const char *text;  /* of a string: unescaped; of a number: as written; else NULL */
