@@ -6,6 +6,7 @@
 
 #include "registry/reuse.h"
 #include "summary/neumaier.h"
+#include "text/array.h"
 #include "text/hash.h"
 
 enum { MOST_AWAY = 1000, FIRST_ROOM = 64 };
@@ -21,9 +22,8 @@ struct wr_levels_share {
 };
 
 struct wr_levels_series {
-    struct wr_levels_series *next; /* of its bucket */
     struct wr_levels_series *next_unpublished;
-    struct weir_metric *metric; /* whose stream is held */
+    struct weir_metric *metric; /* whose stream is held, so that its id stays */
     struct wr_levels_share *first;
     size_t shares; /* also those that do not count now */
     enum wr_merge merge;
@@ -45,37 +45,11 @@ static enum wr_merge merge_of(const struct weir_metric *metric)
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-static size_t series_place(const struct weir_metric *metric, size_t room)
-{
-    return (size_t)wr_hash_mix((uintptr_t)metric, UINT64_C(0xa0761d6478bd642f)) & (room - 1);
-}
-
 static size_t share_place(const struct wr_levels_sender *sender, const struct weir_metric *metric, size_t room)
 {
     return (size_t)wr_hash_mix((uintptr_t)metric ^ UINT64_C(0xe7037ed1a0b428db),
                                (uintptr_t)sender ^ UINT64_C(0xa0761d6478bd642f)) &
            (room - 1);
-}
-
-static bool grow_series(struct wr_levels *levels)
-{
-    if (levels->series_count < levels->series_room)
-        return true;
-    size_t room = levels->series_room ? 2 * levels->series_room : FIRST_ROOM;
-    struct wr_levels_series **grown = calloc(room, sizeof *grown), *next;
-    if (!grown)
-        return false;
-    for (size_t i = 0; i < levels->series_room; i++)
-        for (struct wr_levels_series *series = levels->series[i]; series; series = next) {
-            struct wr_levels_series **at = &grown[series_place(series->metric, room)];
-            next = series->next;
-            series->next = *at;
-            *at = series;
-        }
-    free(levels->series);
-    levels->series = grown;
-    levels->series_room = room;
-    return true;
 }
 
 static bool grow_shares(struct wr_levels *levels)
@@ -190,24 +164,16 @@ static void set_all_counting(struct wr_levels *levels, const struct wr_levels_se
 
 /* ---- Series and shares ----------------------------------------------------------------------- */
 
-static struct wr_levels_series *find_series(const struct wr_levels *levels, const struct weir_metric *metric)
-{
-    struct wr_levels_series *series =
-        levels->series_room ? levels->series[series_place(metric, levels->series_room)] : NULL;
-    while (series && series->metric != metric)
-        series = series->next;
-    return series;
-}
-
+/* Returns NULL if out of memory. */
 static struct wr_levels_series *get_series(struct wr_levels *levels, struct weir_metric *metric)
 {
-    struct wr_levels_series *series = find_series(levels, metric);
-    if (series || !grow_series(levels) || !(series = malloc(sizeof *series)))
+    if (!WR_ARRAY_HAS_ROOM(&levels->series, &levels->series_room, metric->series + 1))
+        return NULL;
+    struct wr_levels_series *series = levels->series[metric->series];
+    if (series || !(series = malloc(sizeof *series)))
         return series;
-    struct wr_levels_series **at = &levels->series[series_place(metric, levels->series_room)];
-    *series = (struct wr_levels_series){.next = *at, .metric = metric, .merge = merge_of(metric)};
-    *at = series;
-    levels->series_count++;
+    *series = (struct wr_levels_series){.metric = metric, .merge = merge_of(metric)};
+    levels->series[metric->series] = series;
     wr_reuse_hold(metric->stream); /* the caller's source holds it, too */
     return series;
 }
@@ -216,11 +182,7 @@ static void free_unused_series(struct wr_levels *levels, struct wr_levels_series
 {
     if (series->shares || series->is_unpublished)
         return;
-    struct wr_levels_series **at = &levels->series[series_place(series->metric, levels->series_room)];
-    while (*at != series)
-        at = &(*at)->next;
-    *at = series->next;
-    levels->series_count--;
+    levels->series[series->metric->series] = NULL;
     wr_reuse_let_go(series->metric->stream);
     free(series);
 }

@@ -23,9 +23,9 @@ struct wr_levels_series;
 struct wr_levels {
     struct wr_lock lock; /* protects the rest; held by the caller of all that follows */
     struct wr_levels_share **shares;
-    struct wr_levels_series **series;
-    size_t share_count, share_room; /* a room is a power of two */
-    size_t series_count, series_room;
+    size_t share_count, share_room;   /* the room is a power of two */
+    struct wr_levels_series **series; /* by their ids */
+    uint32_t series_room;
     struct wr_levels_sender *first_away, *last_away; /* who may come back, latest first */
     size_t away_count;
     struct wr_levels_series *unpublished;
