@@ -312,7 +312,7 @@ bool wr_test_store_get(const char *group, const char *name, size_t number, weir_
     return found;
 }
 
-bool wr_test_store_wait(const char *group, const char *name, size_t count, int64_t timeout_ms)
+bool weir_testing_wait(const char *group, const char *name, size_t count, int64_t timeout_ms)
 {
     struct timespec deadline = find_deadline(timeout_ms);
     enter();
@@ -339,12 +339,22 @@ bool wr_test_store_add_step(int code, uint32_t done, uint32_t times)
     return script;
 }
 
-void wr_test_store_block(bool block)
+static void set_block(bool block)
 {
     enter();
     store.block = block;
     pthread_cond_broadcast(&store.change);
     leave();
+}
+
+void weir_testing_block(void)
+{
+    set_block(true);
+}
+
+void weir_testing_release(void)
+{
+    set_block(false);
 }
 
 bool wr_test_store_is_blocking(void)
@@ -355,7 +365,7 @@ bool wr_test_store_is_blocking(void)
     return block;
 }
 
-bool wr_test_store_wait_blocked(int64_t timeout_ms)
+bool weir_testing_wait_blocked(int64_t timeout_ms)
 {
     struct timespec deadline = find_deadline(timeout_ms);
     enter();
@@ -366,7 +376,7 @@ bool wr_test_store_wait_blocked(int64_t timeout_ms)
     return blocked;
 }
 
-size_t wr_test_store_tries(void)
+size_t weir_testing_tries(void)
 {
     enter();
     size_t tries = store.tries;

@@ -22,18 +22,9 @@ void wr_test_store_reset(bool all);
 bool wr_test_store_get(const char *group, const char *name, size_t i, weir_testing_sample *sample);
 size_t wr_test_store_count(const char *group, const char *name);
 
-/* Waits until so many samples are stored, for at most timeout_ms (negative: no limit). Returns whether they
- * are.
- */
-bool wr_test_store_wait(const char *group, const char *name, size_t count, int64_t timeout_ms);
-
 /* Appends a step to the script; see weir_testing_add_outcome. Returns false if out of memory. */
 bool wr_test_store_add_step(int code, uint32_t done, uint32_t times);
 
-void wr_test_store_block(bool block);
 bool wr_test_store_is_blocking(void);
-/* Waits until emit waits, for at most timeout_ms (negative: no limit). Returns whether it does. */
-bool wr_test_store_wait_blocked(int64_t timeout_ms);
-size_t wr_test_store_tries(void);
 
 #endif

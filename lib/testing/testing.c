@@ -125,11 +125,6 @@ const char *weir_testing_label(const weir_testing_sample *sample, const char *ke
     return NULL;
 }
 
-bool weir_testing_wait(const char *group, const char *name, size_t count, int64_t timeout_ms)
-{
-    return wr_test_store_wait(group, name, count, timeout_ms);
-}
-
 /* ---- Failing --------------------------------------------------------------------------------- */
 
 int weir_testing_add_outcome(enum weir_testing_outcome outcome, uint32_t done, uint32_t times)
@@ -140,24 +135,4 @@ int weir_testing_add_outcome(enum weir_testing_outcome outcome, uint32_t done, u
     return wr_test_store_add_step((int)outcome, done, times)
                ? 0
                : weir_private_fail(WEIR_ERR_MEMORY, "weir_testing_add_outcome: out of memory");
-}
-
-void weir_testing_block(void)
-{
-    wr_test_store_block(true);
-}
-
-void weir_testing_release(void)
-{
-    wr_test_store_block(false);
-}
-
-bool weir_testing_wait_blocked(int64_t timeout_ms)
-{
-    return wr_test_store_wait_blocked(timeout_ms);
-}
-
-size_t weir_testing_tries(void)
-{
-    return wr_test_store_tries();
 }
