@@ -380,7 +380,7 @@ static bool refuse_section(struct wr_config *config, const struct wr_node *node,
     list_sections(&allowed);
     const char *list = wr_buffer_text(&allowed);
     wr_node_key_error(node, error, "unknown section%s%s%s allowed: %s", home ? "; " : "", home ? home : "",
-                      suggest.best && !home ? wr_suggest_text(&suggest, nearest, sizeof nearest) : ";",
+                      *suggest.best && !home ? wr_suggest_text(&suggest, nearest, sizeof nearest) : ";",
                       list ? list : "");
     wr_buffer_fini(&allowed);
     return false;

@@ -249,16 +249,15 @@ static void refuse_word(const weir_option *row, const char *text, struct wr_erro
 {
     const char *word;
     size_t length;
-    char words[WORDS_ROOM], copies[WORDS_ROOM], nearest[WR_SUGGEST_ROOM], *copy = copies;
+    char words[WORDS_ROOM], candidate[WR_SUGGEST_LONGEST + 1], nearest[WR_SUGGEST_ROOM];
     struct wr_suggest suggest;
     wr_suggest_init(&suggest, text);
     for (int64_t i = 0; (word = wr_option_word(row, i, &length)); i++) {
-        if (length >= (size_t)(copies + sizeof copies - copy))
-            break;
-        memcpy(copy, word, length);
-        copy[length] = '\0';
-        wr_suggest_try(&suggest, copy);
-        copy += length + 1;
+        if (length > WR_SUGGEST_LONGEST)
+            continue;
+        memcpy(candidate, word, length);
+        candidate[length] = '\0';
+        wr_suggest_try(&suggest, candidate);
     }
     wr_suggest_text(&suggest, nearest, sizeof nearest);
     wr_error_set(error, WEIR_ERR_CONFIG, "is not allowed%s allowed: %s", *nearest ? nearest : ";",

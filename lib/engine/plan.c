@@ -121,11 +121,6 @@ static bool add_described(struct planner *p, const struct wr_config_handler *han
     return add_handler(p, handler->name, type, &(struct wr_plan_item){0});
 }
 
-static bool is_handler(const struct wr_config *config, const char *name)
-{
-    return name && wr_config_find_handler(config, name);
-}
-
 /* The item of a route is neither a handler nor a type. */
 static bool refuse_item(struct planner *p, const struct wr_config_route *route, size_t item,
                         const struct wr_error *problem)
@@ -133,17 +128,16 @@ static bool refuse_item(struct planner *p, const struct wr_config_route *route, 
     const char *name = route->items[item];
     const struct wr_config *config = p->plan->config;
     struct wr_suggest suggest;
-    struct wr_plugins_candidates candidates;
     char nearest[SHOWN_ROOM], shown[SHOWN_ROOM];
     wr_suggest_init(&suggest, name);
     for (size_t i = 0; i < config->handler_count; i++)
         wr_suggest_try(&suggest, config->handlers[i].name);
     const struct wr_node *node = route->nodes ? route->nodes[item] : NULL;
-    wr_plugins_suggest(p->site->plugins, &suggest, &candidates);
+    wr_plugins_suggest(p->site->plugins, &suggest);
     bool is_type = wr_plugins_is_type_name(name);
     if (!node) {
         wr_error_set(p->error, problem->code, "group \"%s\": %s", route->group, problem->text);
-    } else if (!is_type || is_handler(config, suggest.best)) {
+    } else if (!is_type || wr_config_find_handler(config, suggest.best)) {
         wr_node_error(node, p->error,
                       "must be a handler of this configuration or an installed handler type, got %s%s",
                       wr_utf8_quote(shown, sizeof shown, name, strlen(name)),

@@ -21,7 +21,7 @@
 #include "text/utf8.h"
 
 enum {
-    NAME_LONGEST = WR_PLUGINS_NAME_LONGEST,
+    NAME_LONGEST = 63,
     MOST_TYPES = 1000,
     SHOWN_ROOM = 200,
     DEFAULT_KINDS = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT
@@ -506,61 +506,57 @@ static bool look_into(void *ctx, const char *folder)
     return !search->path;
 }
 
+/* Reads the name of a type from that of its file. Returns false if it is not such a file. */
+static bool read_name(char name[NAME_LONGEST + 1], const char *file, const char *suffix)
+{
+    size_t length = strlen(file), rest = strlen(suffix);
+    if (length <= rest || length - rest > NAME_LONGEST || strcmp(file + length - rest, suffix) != 0)
+        return false;
+    memcpy(name, file, length - rest);
+    name[length - rest] = '\0';
+    return wr_plugins_is_type_name(name); /* not NAME.source.so among handlers */
+}
+
 struct collect {
     const char *suffix;
     struct wr_suggest *suggest;
-    struct wr_plugins_candidates *candidates;
 };
 
 static bool collect_names(void *ctx, const char *folder)
 {
     const struct collect *collect = ctx;
-    struct wr_plugins_candidates *candidates = collect->candidates;
+    char name[NAME_LONGEST + 1];
     DIR *directory = opendir(folder);
     struct dirent *entry;
-    while (directory && (entry = readdir(directory))) {
-        size_t length = strlen(entry->d_name), suffix = strlen(collect->suffix);
-        if (length <= suffix || length - suffix > NAME_LONGEST ||
-            strcmp(entry->d_name + length - suffix, collect->suffix) != 0 ||
-            candidates->count == WR_COUNT_OF(candidates->names))
-            continue;
-        char *name = candidates->names[candidates->count];
-        memcpy(name, entry->d_name, length - suffix);
-        name[length - suffix] = '\0';
-        if (!wr_plugins_is_type_name(name)) /* NAME.source.so among handlers */
-            continue;
-        candidates->count++;
-        wr_suggest_try(collect->suggest, name);
-    }
+    while (directory && (entry = readdir(directory)))
+        if (read_name(name, entry->d_name, collect->suffix))
+            wr_suggest_try(collect->suggest, name);
     if (directory)
         closedir(directory);
     return true;
 }
 
 static void suggest_of(struct wr_plugins *plugins, const struct wr_plugins_kind *kind,
-                       struct wr_suggest *suggest, struct wr_plugins_candidates *candidates)
+                       struct wr_suggest *suggest)
 {
-    struct collect collect = {kind->suffix, suggest, candidates};
-    candidates->count = 0;
+    struct collect collect = {kind->suffix, suggest};
     walk_folders(plugins, collect_names, &collect);
     for (const struct wr_type *type = wr_plugins_next(plugins, kind, NULL); type;
          type = wr_plugins_next(plugins, kind, type))
         wr_suggest_try(suggest, type->is.name);
 }
 
-void wr_plugins_suggest(struct wr_plugins *plugins, struct wr_suggest *suggest,
-                        struct wr_plugins_candidates *candidates)
+void wr_plugins_suggest(struct wr_plugins *plugins, struct wr_suggest *suggest)
 {
-    suggest_of(plugins, &wr_plugins_handlers, suggest, candidates);
+    suggest_of(plugins, &wr_plugins_handlers, suggest);
 }
 
 static const char *put_nearest(struct wr_plugins *plugins, const struct wr_plugins_kind *kind, const char *name,
                                char *out, size_t room)
 {
-    struct wr_plugins_candidates candidates;
     struct wr_suggest suggest;
     wr_suggest_init(&suggest, name);
-    suggest_of(plugins, kind, &suggest, &candidates);
+    suggest_of(plugins, kind, &suggest);
     return wr_suggest_text(&suggest, out, room);
 }
 
@@ -692,23 +688,12 @@ static void complain(const struct load_all *all, const struct wr_error *error)
         all->complain(all->ctx, error);
 }
 
-/* Returns the length of the type's name in the name of a file; 0: it is not such a file. */
-static size_t name_length(const char *file, const char *suffix)
-{
-    size_t length = strlen(file), rest = strlen(suffix);
-    bool is_one = length > rest && strcmp(file + length - rest, suffix) == 0;
-    return is_one && length - rest <= NAME_LONGEST ? length - rest : 0;
-}
-
 static void load_file(const struct load_all *all, const char *folder, const char *file)
 {
     struct wr_buffer path = {0};
     struct wr_error error = {0};
     char name[NAME_LONGEST + 1];
-    size_t length = name_length(file, all->kind->suffix);
-    memcpy(name, file, length);
-    name[length] = '\0';
-    if (!wr_plugins_is_type_name(name)) /* NAME.source.so among handlers */
+    if (!read_name(name, file, all->kind->suffix))
         return;
     wr_buffer_put_format(&path, "%s/%s", folder, file);
     const char *text = wr_buffer_text(&path);
@@ -718,17 +703,12 @@ static void load_file(const struct load_all *all, const char *folder, const char
     wr_buffer_fini(&path);
 }
 
-static int is_shared_object(const struct dirent *entry)
-{
-    return name_length(entry->d_name, ".so") > 0;
-}
-
 static bool load_folder(void *ctx, const char *folder)
 {
     const struct load_all *all = ctx;
     struct dirent **entries;
     struct wr_error error = {0};
-    int count = scandir(folder, &entries, is_shared_object, alphasort);
+    int count = scandir(folder, &entries, NULL, alphasort);
     if (count < 0 && errno != ENOENT && errno != ENOTDIR) {
         wr_error_set(&error, WEIR_ERR_PLUGIN, "%s: %s", folder, wr_error_system_text(errno));
         complain(all, &error);

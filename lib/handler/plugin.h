@@ -107,16 +107,8 @@ bool wr_plugins_check_type(const struct wr_type *type, const char *missing, cons
 bool wr_plugins_check_clash(const struct wr_type *type, const weir_option *clash, const char *whose,
                             const char *where, struct wr_error *error);
 
-/* Names of plugins that are not loaded, which a suggestion may point to. */
-enum { WR_PLUGINS_NAME_LONGEST = 63, WR_PLUGINS_CANDIDATES = 50 };
-struct wr_plugins_candidates {
-    char names[WR_PLUGINS_CANDIDATES][WR_PLUGINS_NAME_LONGEST + 1];
-    size_t count;
-};
-
 /* Compares a word with the names of all handler types that are known or in the plugin folders. */
-void wr_plugins_suggest(struct wr_plugins *plugins, struct wr_suggest *suggest,
-                        struct wr_plugins_candidates *candidates);
+void wr_plugins_suggest(struct wr_plugins *plugins, struct wr_suggest *suggest);
 
 /* Whether a name is valid for a type: [a-z][a-z0-9_]*, at most 63 bytes. */
 bool wr_plugins_is_type_name(const char *name);

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LONGEST = 64 };
-
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -17,13 +15,13 @@ static char fold(char c)
 }
 
 /* Optimal string alignment distance: insertions, deletions, substitutions and transpositions of neighbours. The
- * case of ASCII letters is ignored. Words longer than LONGEST are not compared. */
+ * case of ASCII letters is ignored. */
 static size_t find_distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);
-    if (n > LONGEST || m > LONGEST)
+    if (n > WR_SUGGEST_LONGEST || m > WR_SUGGEST_LONGEST)
         return SIZE_MAX;
-    size_t rows[3][LONGEST + 1];
+    size_t rows[3][WR_SUGGEST_LONGEST + 1];
     size_t *before = rows[0], *above = rows[1], *row = rows[2];
     for (size_t j = 0; j <= m; j++)
         above[j] = j;
@@ -54,7 +52,7 @@ void wr_suggest_try(struct wr_suggest *suggest, const char *candidate)
 {
     size_t distance = find_distance(suggest->word, candidate);
     if (distance < suggest->best_distance && distance < strlen(candidate)) {
-        suggest->best = candidate;
+        strcpy(suggest->best, candidate);
         suggest->best_distance = distance;
     }
 }
@@ -62,7 +60,7 @@ void wr_suggest_try(struct wr_suggest *suggest, const char *candidate)
 const char *wr_suggest_text(const struct wr_suggest *suggest, char *out, size_t room)
 {
     char quoted[WR_UTF8_QUOTE_ROOM];
-    if (suggest->best)
+    if (*suggest->best)
         snprintf(out, room, "; did you mean %s?",
                  wr_utf8_quote(quoted, sizeof quoted, suggest->best, strlen(suggest->best)));
     else

@@ -6,19 +6,19 @@
 
 #include "text/utf8.h"
 
-/* Room for the output of wr_suggest_text. */
-enum { WR_SUGGEST_ROOM = WR_UTF8_QUOTE_ROOM + 32 };
+/* Longer words are not compared. Room for the output of wr_suggest_text. */
+enum { WR_SUGGEST_LONGEST = 64, WR_SUGGEST_ROOM = WR_UTF8_QUOTE_ROOM + 32 };
 
 struct wr_suggest {
     const char *word;
-    const char *best; /* NULL: no candidate is near */
+    char best[WR_SUGGEST_LONGEST + 1]; /* "": no candidate is near */
     size_t best_distance;
 };
 
-/* Starts a search. word and the candidates are borrowed. */
+/* Starts a search. word is borrowed. */
 void wr_suggest_init(struct wr_suggest *suggest, const char *word);
 
-/* Compares a candidate with the word. */
+/* Compares a candidate with the word, and copies the nearest. */
 void wr_suggest_try(struct wr_suggest *suggest, const char *candidate);
 
 /* Writes "; did you mean "x"?", or "" if no candidate is near. Returns out. */

@@ -9,11 +9,11 @@ static const char *const options[] = {"path",      "format",      "queue",      
 
 static const char *nearest(const char *word)
 {
-    struct wr_suggest suggest;
+    static struct wr_suggest suggest;
     wr_suggest_init(&suggest, word);
     for (const char *const *option = options; *option; option++)
         wr_suggest_try(&suggest, *option);
-    return suggest.best ? suggest.best : "nothing";
+    return *suggest.best ? suggest.best : "nothing";
 }
 
 Test(suggest, one_typing_error_is_tolerated)
@@ -63,7 +63,7 @@ Test(suggest, a_short_word_with_nothing_in_common_is_not_suggested)
     wr_suggest_try(&suggest, "ab");
     wr_suggest_try(&suggest, "a");
     wr_suggest_try(&suggest, "");
-    cr_assert_null(suggest.best);
+    cr_assert_str_eq(suggest.best, "");
 }
 
 Test(suggest, very_long_words_are_not_compared)
@@ -75,7 +75,7 @@ Test(suggest, very_long_words_are_not_compared)
     wr_suggest_init(&suggest, word);
     wr_suggest_try(&suggest, candidate);
     wr_suggest_try(&suggest, "path");
-    cr_assert_null(suggest.best, "their distance is not computed");
+    cr_assert_str_eq(suggest.best, "", "their distance is not computed");
 }
 
 Test(suggest, the_longest_words_that_are_compared_may_be_found)
@@ -86,7 +86,7 @@ Test(suggest, the_longest_words_that_are_compared_may_be_found)
     memset(candidate, 'x', 63);
     wr_suggest_init(&suggest, word);
     wr_suggest_try(&suggest, candidate);
-    cr_assert_eq(suggest.best, candidate);
+    cr_assert_str_eq(suggest.best, candidate);
     cr_assert_eq(suggest.best_distance, 1);
 }
 
