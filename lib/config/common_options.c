@@ -1,7 +1,6 @@
 #include "config/common_options.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "text/common.h"
 
@@ -66,24 +65,12 @@ static const char *const reserved[] = {
     "spool",         "spool_limit", "aggregate",   "aggregate_series", "optional",  "percentiles",
 };
 
-bool wr_common_options_is_reserved(const char *name)
+const weir_option *wr_common_options_find_clash(const struct wr_options_table *own)
 {
-    for (size_t i = 0; i < WR_COUNT_OF(reserved); i++)
-        if (strcmp(reserved[i], name) == 0)
-            return true;
-    return false;
-}
-
-/* "tls.verify" is a member of the object "tls", so "tls" is the key that both would have. */
-static bool is_hidden(const weir_option *common, const struct wr_options_table *own)
-{
-    const weir_option *row;
-    for (size_t i = 0; (row = wr_options_row(own, i)); i++) {
-        size_t length = strcspn(row->name, ".");
-        if (strncmp(row->name, common->name, length) == 0 && common->name[length] == '\0')
-            return true;
-    }
-    return false;
+    const weir_option *row = NULL;
+    for (size_t i = 0; !row && i < WR_COUNT_OF(reserved); i++)
+        row = wr_options_find_key(own, reserved[i]);
+    return row;
 }
 
 bool wr_common_options_select(const struct wr_options_table *own, struct wr_options_table *common)
@@ -91,7 +78,7 @@ bool wr_common_options_select(const struct wr_options_table *own, struct wr_opti
     size_t count = 0;
     *common = wr_common_options_table();
     for (const weir_option *row = rows; row->name; row++)
-        count += is_hidden(row, own);
+        count += wr_options_find_key(own, row->name) != NULL;
     if (!count)
         return true;
     weir_option *visible = calloc(WR_COUNT_OF(rows), sizeof *visible);
@@ -99,7 +86,7 @@ bool wr_common_options_select(const struct wr_options_table *own, struct wr_opti
         return false;
     common->rows = visible;
     for (const weir_option *row = rows; row->name; row++)
-        if (!is_hidden(row, own))
+        if (!wr_options_find_key(own, row->name))
             *visible++ = *row;
     return true;
 }

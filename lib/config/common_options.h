@@ -32,10 +32,10 @@ struct wr_common_options {
 /* The table. "format" is not in it, since it may be an object. */
 struct wr_options_table wr_common_options_table(void);
 
-/* Whether the name is reserved: no type may have an option of that name. The list is frozen with WEIR_ABI:
- * plugins built for that number keep loading, so a common option of another name that is added later is not in
- * it. */
-bool wr_common_options_is_reserved(const char *name);
+/* One of a type's options whose key in a configuration is reserved, which no type may have; NULL: none. The
+ * list is frozen with WEIR_ABI: plugins built for that number keep loading, so a common option of another name
+ * that is added later is not in it. */
+const weir_option *wr_common_options_find_clash(const struct wr_options_table *own);
 
 /* The common options that handlers of a type have: all but those that the type's own options hide, by having
  * the same name up to the first dot. The rows may be allocated, then they are never freed. Returns false if out

@@ -35,6 +35,16 @@ const weir_option *wr_options_find(const struct wr_options_table *table, const c
     return NULL;
 }
 
+const weir_option *wr_options_find_key(const struct wr_options_table *table, const char *key)
+{
+    const weir_option *row;
+    size_t length = strlen(key);
+    for (size_t i = 0; (row = wr_options_row(table, i)); i++)
+        if (strcspn(row->name, ".") == length && strncmp(row->name, key, length) == 0)
+            return row;
+    return NULL;
+}
+
 static size_t number_of(const struct wr_options_table *table, const weir_option *row)
 {
     return (size_t)((const char *)row - (const char *)table->rows) / table->row_bytes;

@@ -43,6 +43,10 @@ struct wr_options_fill {
 /* The row of an option, or NULL. */
 const weir_option *wr_options_find(const struct wr_options_table *table, const char *name);
 
+/* The first row with a key in a configuration, which is its name up to a dot: "tls.verify" is in the object
+ * "tls". NULL: there is none. */
+const weir_option *wr_options_find_key(const struct wr_options_table *table, const char *key);
+
 /* Row number i, or NULL after the last one. */
 const weir_option *wr_options_row(const struct wr_options_table *table, size_t i);
 

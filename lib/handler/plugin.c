@@ -73,19 +73,6 @@ static bool check_head(const struct wr_plugins_kind *kind, const void *given, co
     return true;
 }
 
-/* The first option whose key in a configuration is reserved for a common option: "spool", "spool.limit". */
-static const weir_option *find_clash(const struct wr_options_table *table)
-{
-    const weir_option *row;
-    char key[NAME_LONGEST + 1];
-    for (size_t i = 0; (row = wr_options_row(table, i)); i++) {
-        snprintf(key, sizeof key, "%.*s", (int)strcspn(row->name, "."), row->name);
-        if (wr_common_options_is_reserved(key))
-            return row;
-    }
-    return NULL;
-}
-
 bool wr_plugins_check_type(const struct wr_type *type, const char *missing, const char *where,
                            struct wr_error *error)
 {
@@ -122,7 +109,8 @@ static bool finish_handler(struct wr_type *type, const char *where, struct wr_er
     if (!is->kinds)
         is->kinds = DEFAULT_KINDS; /* not "all": a kind that is added later is withheld */
     return wr_plugins_check_type(type, missing, where, error) &&
-           wr_plugins_check_clash(type, find_clash(&type->options), "all handlers", where, error) &&
+           wr_plugins_check_clash(type, wr_common_options_find_clash(&type->options), "all handlers", where,
+                                  error) &&
            (wr_common_options_select(&type->options, &type->common_options) ||
             wr_error_no_memory(error, where));
 }

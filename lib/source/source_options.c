@@ -1,7 +1,6 @@
 #include "source/source_options.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "os/clock.h"
 #include "text/common.h"
@@ -58,25 +57,15 @@ struct wr_options_table wr_source_options_table(bool parses)
     return WR_OPTIONS_TABLE(parses ? rows : rows + PARSE_ROWS, struct wr_source_options);
 }
 
-/* The part of an option's name that is a key of the source: "tls.verify" is in the object "tls". */
-static bool is_key(const weir_option *row, const char *key)
-{
-    size_t length = strcspn(row->name, ".");
-    return strlen(key) == length && strncmp(row->name, key, length) == 0;
-}
-
 const weir_option *wr_source_options_find_clash(const struct wr_options_table *own, bool parses)
 {
     const struct wr_options_table commons = wr_source_options_table(parses);
-    const weir_option *row, *common;
-    for (size_t i = 0; (row = wr_options_row(own, i)); i++) {
-        if (is_key(row, "type") || is_key(row, "plugin"))
-            return row;
-        for (size_t k = 0; (common = wr_options_row(&commons, k)); k++)
-            if (is_key(row, common->name))
-                return row;
-    }
-    return NULL;
+    const weir_option *row = wr_options_find_key(own, "type"), *common;
+    if (!row)
+        row = wr_options_find_key(own, "plugin");
+    for (size_t i = 0; !row && (common = wr_options_row(&commons, i)); i++)
+        row = wr_options_find_key(own, common->name);
+    return row;
 }
 
 bool wr_source_options_has_patterns(const struct wr_source_options *options)

@@ -31,7 +31,7 @@ struct wr_source_options {
 /* parses: with the options of types that read text. */
 struct wr_options_table wr_source_options_table(bool parses);
 
-/* The first of a type's options whose key in a configuration is one of that table, or "type" or "plugin". NULL:
+/* One of a type's options whose key in a configuration is one of that table, or "type" or "plugin". NULL:
  * none. */
 const weir_option *wr_source_options_find_clash(const struct wr_options_table *own, bool parses);
 

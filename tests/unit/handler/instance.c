@@ -542,11 +542,12 @@ Test(instance, a_child_does_not_prepare_types_that_its_parent_has)
 /* As if this common option were newer than every plugin. */
 static const char *newer_option;
 
-bool __real_wr_common_options_is_reserved(const char *name);
-bool __wrap_wr_common_options_is_reserved(const char *name);
-bool __wrap_wr_common_options_is_reserved(const char *name)
+const weir_option *__real_wr_common_options_find_clash(const struct wr_options_table *own);
+const weir_option *__wrap_wr_common_options_find_clash(const struct wr_options_table *own);
+const weir_option *__wrap_wr_common_options_find_clash(const struct wr_options_table *own)
 {
-    return (!newer_option || strcmp(name, newer_option) != 0) && __real_wr_common_options_is_reserved(name);
+    const weir_option *clash = __real_wr_common_options_find_clash(own);
+    return newer_option && clash && clash == wr_options_find_key(own, newer_option) ? NULL : clash;
 }
 
 static struct wr_instance *make_hiding(const char *name, const char *handlers)
