@@ -113,8 +113,7 @@ static bool add_described(struct planner *p, const struct wr_config_handler *han
         return hide(p, handler->name);
     struct wr_type *type =
         wr_plugins_find(p->site->plugins, &wr_plugins_handlers, handler->type, handler->plugin, &problem);
-    if (!type && is_optional(p, handler) &&
-        !wr_plugins_is_installed(p->site->plugins, handler->type, handler->plugin))
+    if (!type && problem.is_missing && is_optional(p, handler))
         return skip(p, handler, &problem);
     if (!type && !p->site->in_child)
         return go_on(p, fail_type(handler, &problem, p->error)) && hide(p, handler->name);

@@ -389,12 +389,15 @@ static bool check_folder(const char *resolved, struct wr_error *error)
 static bool check_kind(const char *path, struct wr_error *error)
 {
     struct stat status;
-    if (stat(path, &status) != 0)
-        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: %s", path, wr_error_system_text(errno));
-    else if (!S_ISREG(status.st_mode))
+    int problem = stat(path, &status) == 0 ? 0 : errno;
+    if (problem) {
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: %s", path, wr_error_system_text(problem));
+        error->is_missing = problem == ENOENT || problem == ENOTDIR;
+    } else if (!S_ISREG(status.st_mode)) {
         wr_error_set(error, WEIR_ERR_PLUGIN, "%s: not a regular file", path);
-    else
+    } else {
         return true;
+    }
     return false;
 }
 
@@ -561,6 +564,7 @@ static void fail_search(struct wr_plugins *plugins, struct search *search, struc
         wr_error_set(error, WEIR_ERR_PLUGIN, "\"%s\" is not an installed %s (looked in %s)%s", search->name,
                      search->kind->noun, tried ? tried : WEIR_PLUGINDIR,
                      put_nearest(plugins, search->kind, search->name, nearest, sizeof nearest));
+    error->is_missing = !search->problem;
 }
 
 static void fini_search(struct search *search)
@@ -632,32 +636,6 @@ struct wr_type *wr_plugins_find(struct wr_plugins *plugins, const struct wr_plug
     if (type)
         return type;
     return path ? load_from(plugins, kind, name, path, error) : search_for(plugins, kind, name, error);
-}
-
-static bool is_built_in(const char *name)
-{
-    const weir_handler_type *type;
-    for (size_t i = 0; wr_builtin_types[i]; i++)
-        for (uint32_t j = 0; (type = wr_builtin_types[i](j)); j++)
-            if (strcmp(type->name, name) == 0)
-                return true;
-    return false;
-}
-
-/* A file that cannot be read, and a folder that cannot be searched, count as installed: loading explains them.
- */
-bool wr_plugins_is_installed(struct wr_plugins *plugins, const char *name, const char *path)
-{
-    struct stat status;
-    struct search search = {.kind = &wr_plugins_handlers, .name = name};
-    if (!wr_plugins_is_type_name(name) || find_known_locked(plugins, &wr_plugins_handlers, name, path))
-        return true;
-    if (path)
-        return stat(path, &status) == 0 || (errno != ENOENT && errno != ENOTDIR);
-    walk_folders(plugins, look_into, &search);
-    bool is_installed = search.path || search.problem || is_built_in(name);
-    fini_search(&search);
-    return is_installed;
 }
 
 /* ---- Everything ------------------------------------------------------------------------------ */

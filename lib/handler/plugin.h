@@ -72,12 +72,9 @@ struct wr_plugins {
 extern weir_handler_type const *(*const wr_builtin_types[])(uint32_t index);
 
 /* Finds a type by its name, and loads it if necessary. path: the shared object to take it from, or NULL to
- * search. Returns NULL with the error set. */
+ * search. Returns NULL with the error set, and error->is_missing if no file of the type is there. */
 struct wr_type *wr_plugins_find(struct wr_plugins *plugins, const struct wr_plugins_kind *kind,
                                 const char *name, const char *path, struct wr_error *error);
-
-/* Whether wr_plugins_find would find a handler type, or a file to load it from. */
-bool wr_plugins_is_installed(struct wr_plugins *plugins, const char *name, const char *path);
 
 /* Loads all types of a shared object. Returns false with the error set; the types before the one at fault are
  * then known. */

@@ -15,6 +15,7 @@ static void set(struct wr_error *error, int code, const char *format, va_list ar
         return;
     error->code = code;
     error->place = WR_ERROR_NOWHERE;
+    error->is_missing = false;
     vsnprintf(unescaped, sizeof unescaped, format, arguments);
     wr_utf8_line(error->text, sizeof error->text, unescaped);
 }

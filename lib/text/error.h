@@ -13,8 +13,9 @@ enum { WR_ERROR_ROOM = 1024 };
 #define WR_ERROR_NOWHERE UINT64_MAX
 
 struct wr_error {
-    int code;       /* enum weir_error */
-    uint64_t place; /* in a configuration: a later place is a larger number. WR_ERROR_NOWHERE: none */
+    int code;        /* enum weir_error */
+    uint64_t place;  /* in a configuration: a later place is a larger number. WR_ERROR_NOWHERE: none */
+    bool is_missing; /* of a type: it is not installed */
     char text[WR_ERROR_ROOM];
 };
 
