@@ -208,24 +208,6 @@ struct wr_plan_site wr_engine_plan_site(struct wr_engine *engine, uint64_t gener
     };
 }
 
-bool wr_engine_has_router(struct wr_engine *engine)
-{
-    struct wr_visit visit;
-    wr_engine_enter(engine, &visit);
-    bool has_router = engine->dispatcher.drain.router;
-    wr_engine_leave(&visit);
-    return has_router;
-}
-
-bool wr_engine_is_started(struct wr_engine *engine)
-{
-    struct wr_visit visit;
-    wr_engine_enter(engine, &visit);
-    bool started = atomic_load(&engine->dispatcher.running);
-    wr_engine_leave(&visit);
-    return started;
-}
-
 bool wr_engine_start(struct wr_engine *engine)
 {
     struct wr_visit visit;

@@ -59,7 +59,7 @@ struct wr_engine {
     _Atomic uint64_t flush_dropped; /* values dropped until the last flush returned */
 
     _Atomic(struct wr_config *) config; /* in force; holds a reference */
-    _Atomic uint64_t generation;        /* changes with each configuration */
+    _Atomic uint64_t generation;        /* 0: none was committed; changes with each */
     _Atomic int64_t configured_ns;      /* wall clock of the last commit; 0: none */
     _Atomic uint64_t labels_made;
     _Atomic bool closed, overflow_logged, full_logged;
@@ -103,18 +103,12 @@ struct wr_config *wr_engine_config(struct wr_engine *engine, uint64_t *generatio
 /* Where a plan is made that is to be committed to this engine in this generation. */
 struct wr_plan_site wr_engine_plan_site(struct wr_engine *engine, uint64_t generation, bool in_child);
 
-/* Whether a configuration has been committed. */
-bool wr_engine_has_router(struct wr_engine *engine);
-
 /* Caller holds the round lock. Starts the journal if one is configured and not started, and recovers what ended
  * processes left there. */
 void wr_engine_start_journal(struct wr_engine *engine, int64_t now_ns);
 
 /* Starts the dispatcher's thread if there are handlers. Returns whether it runs. */
 bool wr_engine_start(struct wr_engine *engine);
-
-/* Whether the dispatcher's thread runs. */
-bool wr_engine_is_started(struct wr_engine *engine);
 
 /* Requests that handlers reopen their files. */
 void wr_engine_reopen(struct wr_engine *engine);

@@ -86,7 +86,7 @@ static void follow(struct wr_runtime *runtime, struct wr_engine *engine)
         wr_status_set(&runtime->status, config->settings.status);
         wr_config_drop(config);
     } while (atomic_load(&engine->generation) != generation);
-    if (wr_engine_is_started(engine))
+    if (atomic_load(&engine->dispatcher.running))
         start_threads(runtime, engine);
 }
 
@@ -194,14 +194,14 @@ static bool ensure_router(struct wr_runtime *runtime, struct wr_error *error)
 {
     struct wr_engine *engine = wr_runtime_engine(runtime);
     uint64_t generation;
-    if (wr_engine_has_router(engine))
+    if (atomic_load(&engine->generation))
         return true;
     struct wr_config *config = wr_engine_config(engine, &generation);
     struct wr_plan *plan = make_plan(runtime, wr_tee_without(config), generation, true, error);
     wr_config_drop(config);
     if (!plan)
         return false;
-    if (wr_commit(engine, plan) || wr_engine_has_router(engine)) /* or another thread's */
+    if (wr_commit(engine, plan) || atomic_load(&engine->generation)) /* or another thread's */
         return true;
     return wr_error_no_memory(error, NULL);
 }
