@@ -26,14 +26,6 @@ static void discard(struct discarded *discarded, const struct wr_lane_discarded 
         discarded->instances[discarded->count++] = lane_discarded->instances[i];
 }
 
-static size_t count_lanes(const struct wr_engine *engine)
-{
-    size_t count = 0;
-    for (const struct wr_lane *lane = engine->lanes; lane; lane = wr_lane_next(lane))
-        count++;
-    return count;
-}
-
 static void update_lane(struct wr_engine *engine, struct wr_plan_handler *handler, struct discarded *discarded)
 {
     struct wr_lane *lane = handler->lane;
@@ -156,10 +148,7 @@ static void commit(struct wr_engine *engine, struct wr_plan *plan, struct discar
 /* Two for each lane. Later commits than the plan's may add lanes, but then this one does not take place. */
 static void make_room(struct discarded *discarded, struct wr_engine *engine, const struct wr_plan *plan)
 {
-    size_t lanes = 0;
-    for (const struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = wr_lane_next(lane))
-        lanes++;
-    discarded->room = 2 * (lanes + plan->count) + 1;
+    discarded->room = 2 * (wr_lane_count(wr_engine_lanes(engine)) + plan->count) + 1;
     discarded->instances = calloc(discarded->room, sizeof *discarded->instances);
 }
 
@@ -182,7 +171,7 @@ bool wr_commit(struct wr_engine *engine, struct wr_plan *plan)
      * not restart them. Without a router there are no lanes. */
     bool may_stop = engine->dispatcher.drain.router && atomic_load(&engine->producers->closed);
     bool fits = atomic_load(&engine->generation) == plan->generation && !may_stop;
-    fits = fits && discarded.instances && 2 * (count_lanes(engine) + plan->count) < discarded.room &&
+    fits = fits && discarded.instances && 2 * (wr_lane_count(engine->lanes) + plan->count) < discarded.room &&
            claim_lanes(plan);
     if (fits)
         commit(engine, plan, &discarded);

@@ -155,12 +155,10 @@ struct wr_lane *wr_engine_find_lane(struct wr_engine *engine, const char *name)
 /* New lanes come in front of the list. */
 struct wr_lane *wr_engine_lane_at(struct wr_engine *engine, size_t index)
 {
-    size_t count = 0;
-    for (const struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = wr_lane_next(lane))
-        count++;
+    struct wr_lane *lane = wr_engine_lanes(engine);
+    size_t count = wr_lane_count(lane);
     if (index >= count)
         return NULL;
-    struct wr_lane *lane = wr_engine_lanes(engine);
     while (count-- > index + 1)
         lane = wr_lane_next(lane);
     return lane;
@@ -405,10 +403,8 @@ static int flush_lanes(struct wr_engine *engine, int64_t deadline_ns, struct wr_
 {
     struct wr_lane *first = wr_engine_lanes(engine);
     int result = 0;
-    size_t count = 0, i = 0;
-    for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
-        count++;
-    uint64_t *positions = calloc(count + 1, sizeof *positions);
+    size_t i = 0;
+    uint64_t *positions = calloc(wr_lane_count(first) + 1, sizeof *positions);
     for (struct wr_lane *lane = first; positions && lane; lane = wr_lane_next(lane))
         positions[i++] = wr_lane_flush_request(lane, deadline_ns);
     i = 0;

@@ -198,12 +198,8 @@ static bool add_handlers(struct planner *p)
 static bool index_lanes(struct planner *p)
 {
     size_t count = 0;
-    struct wr_lane *lane;
-    for (lane = p->site->lanes; lane; lane = wr_lane_next(lane))
-        count++;
-    p->lane_list = calloc(count + 1, sizeof *p->lane_list);
-    count = 0;
-    for (lane = p->site->lanes; lane && p->lane_list; lane = wr_lane_next(lane)) {
+    p->lane_list = calloc(wr_lane_count(p->site->lanes) + 1, sizeof *p->lane_list);
+    for (struct wr_lane *lane = p->site->lanes; lane && p->lane_list; lane = wr_lane_next(lane)) {
         if (!wr_name_index_add(&p->lanes, wr_lane_name(lane), count))
             return wr_error_no_memory(p->error, NULL);
         p->lane_list[count++] = lane;

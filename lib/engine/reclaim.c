@@ -20,19 +20,11 @@ static bool have_calls_ended(const struct wr_reclaim *reclaim, const struct wr_d
 
 /* ---- Lanes ----------------------------------------------------------------------------------- */
 
-static uint32_t count_lanes(const struct wr_lane *lane)
-{
-    uint32_t count = 0;
-    for (; lane; lane = wr_lane_next(lane))
-        count++;
-    return count;
-}
-
 /* Lanes are only prepended, and a later one gets nothing of what was added before. Returns false without
  * memory. */
 static bool take_bounds(struct wr_reclaim *reclaim, struct wr_lane *lane)
 {
-    uint32_t i = reclaim->bound_count = count_lanes(lane);
+    uint32_t i = reclaim->bound_count = (uint32_t)wr_lane_count(lane);
     if (!WR_PAGES_HAS_ROOM(&reclaim->bounds, &reclaim->bound_room, i))
         return false;
     for (; lane; lane = wr_lane_next(lane))
@@ -43,7 +35,7 @@ static bool take_bounds(struct wr_reclaim *reclaim, struct wr_lane *lane)
 /* What is only on disk counts as unsettled: it is read back by the ids of now. */
 static bool are_lanes_done(const struct wr_reclaim *reclaim, struct wr_lane *lane)
 {
-    for (uint32_t i = count_lanes(lane); lane; lane = wr_lane_next(lane))
+    for (size_t i = wr_lane_count(lane); lane; lane = wr_lane_next(lane))
         if (--i < reclaim->bound_count && !wr_lane_bound_is_past(lane, &reclaim->bounds[i]))
             return false;
     return true;

@@ -54,6 +54,14 @@ struct wr_lane *wr_lane_next(const struct wr_lane *lane)
     return lane->next;
 }
 
+size_t wr_lane_count(const struct wr_lane *lane)
+{
+    size_t count = 0;
+    for (; lane; lane = lane->next)
+        count++;
+    return count;
+}
+
 void wr_lane_set_next(struct wr_lane *lane, struct wr_lane *next)
 {
     lane->next = next;

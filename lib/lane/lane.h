@@ -70,6 +70,9 @@ const char *wr_lane_name(const struct wr_lane *lane);
  * the list can be walked without a lock. */
 struct wr_lane *wr_lane_next(const struct wr_lane *lane);
 
+/* How many there are from this one on; NULL: none. */
+size_t wr_lane_count(const struct wr_lane *lane);
+
 /* Puts a new lane in front of a list, whose first lane is now `next`. */
 void wr_lane_set_next(struct wr_lane *lane, struct wr_lane *next);
 

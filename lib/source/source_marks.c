@@ -10,19 +10,11 @@
 
 /* ---- Lanes ----------------------------------------------------------------------------------- */
 
-static size_t count_lanes(const struct wr_lane *lane)
-{
-    size_t count = 0;
-    for (; lane; lane = wr_lane_next(lane))
-        count++;
-    return count;
-}
-
 /* Lanes are only added. What one drops before it is known here counts, but not what the first ones had dropped
  * before the source added anything. Returns false if out of memory. */
 static bool learn_lanes(struct wr_source_marks *marks, struct wr_lane *first)
 {
-    size_t count = count_lanes(first), i = count;
+    size_t count = wr_lane_count(first), i = count;
     struct wr_lane_bound none = {0};
     if (count <= marks->lane_count)
         return true;
@@ -82,7 +74,7 @@ static bool enter(struct wr_source_marks *marks, struct wr_engine *engine, struc
         if (!learn_lanes(marks, wr_engine_lanes(engine)))
             return false;
         wr_engine_enter(engine, visit);
-        if (count_lanes(engine->lanes) == marks->lane_count)
+        if (wr_lane_count(engine->lanes) == marks->lane_count)
             break;
         wr_engine_leave(visit);
     }
@@ -147,7 +139,7 @@ static void try_bounds(struct wr_source_marks *marks, struct wr_engine *engine, 
     if (atomic_load(&wr_producer_mine->ring.head) < mark->tail)
         return;
     int64_t next_ns;
-    size_t room = count_lanes(wr_engine_lanes(engine)) + 1;
+    size_t room = wr_lane_count(wr_engine_lanes(engine)) + 1;
     struct wr_lane_bound *bounds = calloc(room, sizeof *bounds);
     if (!bounds || !enter(marks, engine, &visit)) {
         free(bounds);
