@@ -19,7 +19,6 @@ struct planner {
     struct wr_plan *plan;
     const struct wr_plan_site *site;
     struct wr_error *error;
-    struct wr_name_index routed;  /* the names in all routes */
     struct wr_name_index skipped; /* optional handlers whose types are not installed, and those with errors */
     struct wr_name_index lanes;   /* names of the engine's lanes, numbers in lane_list */
     struct wr_lane **lane_list;
@@ -61,7 +60,7 @@ static bool add_handler(struct planner *p, const char *name, struct wr_type *typ
         .name = name,
         .type = type,
         .item = *item,
-        .routed = wr_name_index_has(&p->routed, name),
+        .routed = item->route,
         .ending = WR_LANE_LIVES,
     };
     return true;
@@ -148,27 +147,21 @@ static bool refuse_item(struct planner *p, const struct wr_config_route *route, 
     return false;
 }
 
-/* A route may name a type instead of a handler: this adds a handler of that name with default options. */
+/* Notes that a handler is in a route. That may name a type instead: this adds a handler of that name with
+ * default options. */
 static bool add_named(struct planner *p, const struct wr_config_route *route, size_t item)
 {
     const char *name = route->items[item];
     struct wr_error problem = {0};
-    if (strcmp(name, "inherit") == 0 || wr_plan_find(p->plan, name) || wr_name_index_has(&p->skipped, name))
+    size_t known = wr_name_index_find(&p->plan->names, name, strlen(name));
+    if (known != SIZE_MAX)
+        p->plan->handlers[known].routed = true;
+    if (known != SIZE_MAX || strcmp(name, "inherit") == 0 || wr_name_index_has(&p->skipped, name))
         return true;
     struct wr_type *type = wr_plugins_find(p->site->plugins, &wr_plugins_handlers, name, NULL, &problem);
     if (!type && !p->site->in_child)
         return refuse_item(p, route, item, &problem);
     return add_handler(p, name, type, &(struct wr_plan_item){route, item});
-}
-
-static bool index_routes(struct planner *p)
-{
-    const struct wr_config *config = p->plan->config;
-    for (size_t i = 0; i < config->route_count; i++)
-        for (size_t j = 0; j < config->routes[i].count; j++)
-            if (!wr_name_index_add(&p->routed, config->routes[i].items[j], 0))
-                return wr_error_no_memory(p->error, NULL);
-    return true;
 }
 
 static bool add_handlers(struct planner *p)
@@ -181,8 +174,6 @@ static bool add_handlers(struct planner *p)
     p->plan->skipped = wr_region_alloc(&p->plan->keep, (config->handler_count + 1) * sizeof *p->plan->skipped);
     if (!p->plan->handlers || !p->plan->skipped)
         return wr_error_no_memory(p->error, NULL);
-    if (!index_routes(p))
-        return false;
     for (size_t i = 0; i < config->handler_count; i++)
         if (!add_described(p, &config->handlers[i]))
             return false;
@@ -409,7 +400,6 @@ static bool make(struct wr_plan *plan, const struct wr_plan_site *site, struct w
 {
     struct planner planner = {.plan = plan, .site = site, .error = error, .expanded = plan->config->expanded};
     bool made = make_all(&planner);
-    wr_name_index_fini(&planner.routed);
     wr_name_index_fini(&planner.skipped);
     wr_name_index_fini(&planner.lanes);
     free(planner.lane_list);
