@@ -124,11 +124,8 @@ static int add_block(struct wr_source *source, const weir_block *block, struct w
                  .range = {block->sequence, block->sequence + block->count},
                  .now = wr_fronts_now()},
     };
-    if (!wr_fronts_reserve(adding.fronts, &adding.step, &forgotten)) {
-        wr_intake_refuse(WEIR_REFUSED_MEMORY, block->count, "out of memory");
-        wr_source_host_refuse(source, WR_SOURCE_FAULT_VALUE, block->count, "out of memory");
-        return WEIR_ADD_REFUSED;
-    }
+    if (!wr_fronts_reserve(adding.fronts, &adding.step, &forgotten))
+        return wr_source_host_refuse_values(source, block->count, WEIR_REFUSED_MEMORY, "out of memory");
     if (forgotten)
         wr_source_host_count(source, WR_SOURCE_COUNT_ORIGINS, forgotten);
     int result = try_add(source, block, &adding);

@@ -348,12 +348,10 @@ static bool merge_labels(struct wr_source *source, const weir_record *record, si
     return true;
 }
 
-/* Counts a record that is refused before it is offered to a ring. Returns WEIR_ADD_REFUSED. */
-static int refuse_record(struct wr_source *source, const weir_record *record, enum weir_refusal why,
-                         const char *text)
+int wr_source_host_refuse_values(struct wr_source *source, uint64_t count, enum weir_refusal why,
+                                 const char *text)
 {
     enum wr_source_fault kind = why == WEIR_REFUSED_LIMIT ? WR_SOURCE_FAULT_LIMIT : WR_SOURCE_FAULT_VALUE;
-    uint64_t count = source->is_resolving ? 0 : record->count;
     wr_intake_refuse(why, count, text);
     wr_source_host_refuse(source, kind, count, "%s", text);
     return WEIR_ADD_REFUSED;
@@ -464,15 +462,16 @@ static int resolve(struct wr_source *source, const weir_record *record)
     enum weir_refusal why;
     struct wr_error error;
     bool cumulative = record->flags & WEIR_RECORD_CUMULATIVE;
+    uint64_t count = source->is_resolving ? 0 : record->count; /* that a refusal counts */
     if (!reserve_values(source, record->count) || !set_group(source, record->group) ||
         !merge_labels(source, record, &label_count) ||
         !wr_source_names_begin(&source->names, source->group.data, source->labels, label_count, cumulative))
-        return refuse_record(source, record, WEIR_REFUSED_MEMORY, "out of memory");
+        return wr_source_host_refuse_values(source, count, WEIR_REFUSED_MEMORY, "out of memory");
     for (size_t i = 0; i < record->count; i++) {
         const char *name = record->values[i].name;
         struct weir_metric *metric = wr_source_names_find(&source->names, name);
         if (!metric && !(metric = learn(source, record, label_count, name, &why, &error)))
-            return refuse_record(source, record, why, error.text);
+            return wr_source_host_refuse_values(source, count, why, error.text);
         source->metrics[i] = metric;
         source->values[i] = scale(record, &record->values[i]);
     }
@@ -559,21 +558,13 @@ int wr_source_host_add(struct wr_source *source, const weir_record *record)
     return result;
 }
 
-int wr_source_host_add_count(struct wr_source *source, struct weir_metric *metric, uint64_t count)
-{
-    const weir_record record = {.size = sizeof record, .count = 1};
-    source->metrics[0] = metric; /* there is room: the series was resolved before */
-    source->values[0] = (weir_typed_value){metric->name, WEIR_INT((int64_t)count)};
-    return add_resolved(source, &record);
-}
-
-int wr_source_host_add_level(struct wr_source *source, struct weir_metric *metric, double level)
+int wr_source_host_add_number(struct wr_source *source, struct weir_metric *metric, weir_number number)
 {
     const weir_record record = {.size = sizeof record, .count = 1};
     if (!reserve_values(source, 1))
         return WEIR_ADD_FULL;
     source->metrics[0] = metric;
-    source->values[0] = (weir_typed_value){metric->name, WEIR_DOUBLE(level)};
+    source->values[0] = (weir_typed_value){metric->name, number};
     return add_resolved(source, &record);
 }
 

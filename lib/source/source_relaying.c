@@ -74,7 +74,7 @@ static void publish(const weir_host *host)
         return;
     struct wr_levels *levels = lock(host);
     while ((metric = wr_levels_next(levels, &level)) &&
-           wr_source_host_add_level(wr_source_from_host(host), metric, level) != WEIR_ADD_FULL)
+           wr_source_host_add_number(wr_source_from_host(host), metric, WEIR_DOUBLE(level)) != WEIR_ADD_FULL)
         wr_levels_published(levels);
     wr_lock_leave(&levels->lock);
 }

@@ -5,7 +5,6 @@
 
 #include "os/clock.h"
 #include "registry/reuse.h"
-#include "runtime/intake.h"
 #include "runtime/runtime.h"
 #include "source/source_host.h"
 #include "text/array.h"
@@ -56,14 +55,6 @@ static void begin_next(struct wr_source_sets *sets)
 
 /* ---- Members --------------------------------------------------------------------------------- */
 
-static int refuse(struct wr_source *source, enum weir_refusal why, const char *text)
-{
-    enum wr_source_fault kind = why == WEIR_REFUSED_LIMIT ? WR_SOURCE_FAULT_LIMIT : WR_SOURCE_FAULT_VALUE;
-    wr_intake_refuse(why, 1, text);
-    wr_source_host_refuse(source, kind, 1, "%s", text);
-    return WEIR_ADD_REFUSED;
-}
-
 /* With those of handlers, so that a count is of the same time as what they sum. */
 static int64_t end_of_interval_ns(const struct wr_source *source)
 {
@@ -82,11 +73,13 @@ static int add_member(struct wr_source *source, struct weir_metric *metric, cons
     case WR_MEMBER_NEW: set->count++; break;
     case WR_MEMBER_KNOWN: break;
     case WR_MEMBER_BEYOND_LIMIT:
-        return refuse(
-            source, WEIR_REFUSED_LIMIT,
+        return wr_source_host_refuse_values(
+            source, 1, WEIR_REFUSED_LIMIT,
             "there are more members of sets in an interval than set_members allows; further ones are not "
             "counted");
-    default: return refuse(source, WEIR_REFUSED_MEMORY, "out of memory for a member of a set");
+    default:
+        return wr_source_host_refuse_values(source, 1, WEIR_REFUSED_MEMORY,
+                                            "out of memory for a member of a set");
     }
     if (!sets->due_ns)
         sets->due_ns = end_of_interval_ns(source);
@@ -110,7 +103,7 @@ static bool report(struct wr_source *source)
     struct wr_source_sets *sets = &source->sets;
     for (; sets->reported < sets->count; sets->reported++) {
         const struct wr_source_set *set = &sets->sets[sets->reported];
-        if (wr_source_host_add_count(source, set->metric, set->count) == WEIR_ADD_FULL)
+        if (wr_source_host_add_number(source, set->metric, WEIR_INT((int64_t)set->count)) == WEIR_ADD_FULL)
             return false;
     }
     return true;
