@@ -23,9 +23,11 @@
 #include "runtime/runtime.h"
 #include "source/source_blocks.h"
 #include "source/source_relaying.h"
-#include "source/source_status.h"
 #include "source/source_text.h"
+#include "status/snapshot.h"
+#include "status/status_json.h"
 #include "text/array.h"
+#include "text/buffer.h"
 #include "text/error.h"
 
 /* ---- Messages -------------------------------------------------------------------------------- */
@@ -618,6 +620,30 @@ static void show_senders(const weir_host *host, const weir_sender *senders, size
 
 static const weir_senders senders_service = {sizeof senders_service, show_senders};
 
+/* ---- The process ----------------------------------------------------------------------------- */
+
+/* The snapshot is a large struct: it is not on the stack. */
+static char *read_status(const weir_host *host)
+{
+    struct wr_runtime *runtime = wr_source_from_host(host)->runtime;
+    struct wr_snapshot *snapshot = malloc(sizeof *snapshot);
+    struct wr_buffer text = {0};
+    if (!snapshot)
+        return NULL;
+    wr_snapshot_init(snapshot);
+    wr_snapshot_take(snapshot, wr_runtime_engine(runtime), &runtime->status.sources);
+    wr_status_json_put(&text, &snapshot->view);
+    free(snapshot);
+    return wr_buffer_take(&text);
+}
+
+static void release(char *text)
+{
+    free(text);
+}
+
+static const weir_status status_service = {sizeof status_service, read_status, release};
+
 /* ---- Connecting ------------------------------------------------------------------------------ */
 
 /* By the service that the source has: in a test of `weir vet` that is not this one. */
@@ -673,7 +699,7 @@ static const void *host_service(const weir_host *host, const char *id)
     if (strcmp(id, WEIR_SERVICE_SENDERS) == 0)
         return &senders_service;
     if (strcmp(id, WEIR_SERVICE_STATUS) == 0)
-        return wr_source_status_service();
+        return &status_service;
     if (strcmp(id, WEIR_SERVICE_PARSER) == 0)
         return source->type->is.flags & WEIR_SOURCE_TYPE_PARSES ? wr_source_text_service() : NULL;
     return NULL;
