@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "dispatch/taken.h"
+#include "text/array.h"
 
 static bool has_bounds_of(const struct wr_recovery_sum *sum, const struct wr_cell_taken *taken)
 {
@@ -22,24 +23,18 @@ static struct wr_recovery_sum *find(const struct wr_recovery_cells *cells, const
 /* Returns NULL if out of memory. */
 static struct wr_recovery_sum *make(struct wr_recovery_cells *cells, const struct wr_journal_cells *found)
 {
-    size_t room = cells->room ? 2 * cells->room : 64;
-    struct wr_recovery_sum *items =
-        cells->count < cells->room ? cells->items : realloc(cells->items, room * sizeof *items);
     uint64_t *buckets = calloc(found->taken.bucket_count + 1, sizeof *buckets);
-    if (items && items != cells->items)
-        cells->room = room;
-    cells->items = items ? items : cells->items;
-    if (!items || !buckets) {
+    if (!buckets || !WR_ARRAY_HAS_ROOM(&cells->items, &cells->room, cells->count + 1)) {
         free(buckets);
         return NULL;
     }
-    struct wr_recovery_sum *sum = &items[cells->count++];
+    struct wr_recovery_sum *sum = &cells->items[cells->count++];
     *sum = (struct wr_recovery_sum){
         .series = found->series, .older = cells->by_series[found->series], .taken = found->taken};
     sum->taken.values = 0;
     sum->taken.sum = 0;
     sum->taken.buckets = buckets;
-    cells->by_series[found->series] = (uint32_t)cells->count;
+    cells->by_series[found->series] = cells->count;
     return sum;
 }
 

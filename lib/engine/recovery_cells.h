@@ -21,9 +21,9 @@ struct wr_recovery_sum {
 /* All zeros: nothing was read. */
 struct wr_recovery_cells {
     struct wr_recovery_sum *items;
-    size_t count, room;
+    uint32_t count, room;
     uint32_t *by_series; /* place of the latest, plus 1 */
-    uint64_t damaged;    /* values of series that there are not. Of what makes no sense the reader counts files */
+    uint64_t damaged; /* values of series that there are not. Of what makes no sense the reader counts files */
 };
 
 /* Reads all; series: how many ids the journal has; time_ns: of the summaries. Buckets refer to the reader's
