@@ -314,6 +314,8 @@ void wr_lane_offer_summaries(struct wr_lane *lane, struct wr_segment *segment, i
     else
         wr_lane_ledger_discard(&lane->ledger, &range, (enum weir_drop)ending);
     wr_lane_thread_wake(&lane->worker);
+    if (wr_lane_is_half_full(lane))
+        wr_condition_wake(&lane->spooler.work);
     wr_losses_log(lane, now_ns);
     wr_lane_unlock(lane);
 }

@@ -171,6 +171,30 @@ Test(lane_spool, samples_of_a_failing_handler_are_spooled_when_the_queue_is_half
     cr_assert_eq(stats.spool_limit, LIMIT);
 }
 
+/* Returns whether the spooler was woken: it sleeps on `work`. */
+static bool offer_summaries(uint32_t count)
+{
+    struct wr_condition *work = &fixture.lane->spooler.work;
+    struct wr_segment *segment = wr_segment_new(&fixture.pool, count);
+    cr_assert(segment);
+    for (uint32_t i = 0; i < count; i++)
+        segment->samples[segment->count++] = (weir_sample){.value.f64 = i};
+    wr_lane_sum(fixture.lane, &(struct wr_lane_arrivals){.summed = count, .now_ns = fixture.now_ns});
+    uint32_t turn = work->turn;
+    work->waiters++;
+    wr_lane_offer_summaries(fixture.lane, segment, fixture.now_ns);
+    work->waiters--;
+    wr_segment_drop(segment);
+    fixture_stats(&fixture);
+    return work->turn != turn;
+}
+
+Test(lane_spool, summaries_of_a_queue_that_is_half_full_wake_the_thread_that_spools)
+{
+    cr_assert_not(offer_summaries(49));
+    cr_assert(offer_summaries(1));
+}
+
 Test(lane_spool, callers_wait_for_a_handler_that_is_only_slightly_slow)
 {
     fixture_offer(&fixture, 10);
