@@ -377,7 +377,7 @@ static enum wr_summed add_value(struct sum *sum, double value)
 
 /* What had no instrument becomes a counter or gauge at once: with the values of this interval so far, as if
  * they had been added to that. Others change when the interval has ended. */
-static void adopt_declaration(const struct wr_summer *summer, struct sum *sum)
+static void adopt_declaration(struct wr_summer *summer, struct sum *sum)
 {
     int kind =
         sum->kind == WEIR_VALUE ? kind_of(wr_registry_series(summer->registry, sum->series)) : WEIR_VALUE;
@@ -385,6 +385,7 @@ static void adopt_declaration(const struct wr_summer *summer, struct sum *sum)
     if (!grows && kind != WEIR_GAUGE)
         return;
     wr_sketch_clear(&sum->sketch);
+    count_parts(summer, sum, -1);
     sum->kind = kind;
     sum->total_count = sum->count;
     sum->total_sum = sum->sum;

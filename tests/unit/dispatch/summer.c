@@ -124,6 +124,9 @@ Test(summer, what_is_declared_within_an_interval_has_all_of_it_in_its_total)
     cr_assert_eq(add(plain, 1), WR_SUMMED);
     cr_assert(end(&summary));
     cr_assert(summary.count == 1 && summary.total_sum == 18);
+    const struct wr_summing of_two = {.every_ns = WR_NS_PER_S, .parts = 2};
+    const weir_sample other = {.series = declare("d", WEIR_COUNTER)->series, .value.f64 = 1};
+    cr_assert_eq(wr_summer_add(summer, &of_two, &other), WR_SUMMED, "\"c\" has the parts of a counter");
 }
 
 Test(summer, what_an_earlier_process_had_declared_is_summed_so)
