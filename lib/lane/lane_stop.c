@@ -22,8 +22,10 @@ static bool saves_later(const struct wr_lane *lane)
 
 void wr_lane_stop_cancel(struct wr_lane *lane)
 {
-    if (lane->stop == WR_LANE_STOPS)
-        lane->stop = WR_LANE_STAYS;
+    if (lane->stop != WR_LANE_STOPS)
+        return;
+    lane->stop = WR_LANE_STAYS;
+    wr_backoff_limit(&lane->delivery.backoff, INT64_MAX);
 }
 
 void wr_lane_stop_request(struct wr_lane *lane, enum weir_drop reason, int64_t deadline_ns)

@@ -122,6 +122,19 @@ Test(lane_stop, a_backoff_ends_at_the_deadline)
     cr_assert_eq(step.until_ns, deadline_ns);
 }
 
+Test(lane_stop, a_stop_that_is_taken_back_no_longer_shortens_the_backoff)
+{
+    load(2);
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_REMOVED, deadline_ns);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
+    cr_assert(fixture.lane->delivery.retry_at_ns - fixture.now_ns < 250 * WR_NS_PER_MS);
+    wr_lane_stop_cancel(fixture.lane);
+    fixture.now_ns = fixture.lane->delivery.retry_at_ns;
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
+    cr_assert(fixture.lane->delivery.retry_at_ns - fixture.now_ns >= 500 * WR_NS_PER_MS);
+}
+
 /* ---- What the handler needs is not created --------------------------------------------------- */
 
 /* An attempt that fails, with these flags. */
