@@ -14,6 +14,8 @@ static int64_t find_ms(int64_t since_ns, int64_t now_ns)
 static int64_t find_age_ms(const struct wr_lane *lane, int64_t now_ns)
 {
     const struct wr_range *oldest = wr_lane_ledger_flight(&lane->ledger);
+    if (!oldest && lane->ledger.moving.segment)
+        oldest = &lane->ledger.moving;
     if (!oldest && !wr_queue_is_empty(&lane->ledger.queue))
         oldest = wr_queue_front(&lane->ledger.queue);
     return oldest ? find_ms(oldest->since_ns, now_ns) : 0;

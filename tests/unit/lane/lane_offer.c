@@ -482,6 +482,16 @@ Test(lane_offer, a_snapshot_contains_the_age_of_the_oldest_sample)
     cr_assert_eq(fixture_stats(&fixture).queue_age_ms, 2000);
 }
 
+Test(lane_offer, the_age_is_that_of_a_sample_on_its_way_to_disk)
+{
+    fixture_offer(&fixture, 1);
+    wr_lane_ledger_move(&fixture.lane->ledger, false, UINT64_MAX);
+    fixture_pass_ms(&fixture, 1500);
+    cr_assert_eq(fixture_stats(&fixture).queue_age_ms, 1500);
+    fixture_offer(&fixture, 1);
+    cr_assert_eq(fixture_stats(&fixture).queue_age_ms, 1500);
+}
+
 Test(lane_offer, a_snapshot_contains_state_and_counts)
 {
     weir_handler_stats stats = fixture_stats(&fixture);
