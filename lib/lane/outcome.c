@@ -153,7 +153,7 @@ static const char *check_code(weir_outcome *outcome, bool has_batch)
     return fault;
 }
 
-/* Logs rejected samples, once a minute. They are always counted. */
+/* Logs rejected values, once a minute. They are always counted. */
 static void log_rejected(struct wr_lane *lane, uint64_t rejected, int64_t now_ns)
 {
     if (!rejected || now_ns < lane->refusal_reminder_ns)
@@ -256,10 +256,11 @@ static void count_settled(struct wr_lane *lane, const weir_outcome *outcome,
     uint32_t omitted = omissions ? omissions->count(omissions->ctx, outcome->done) : 0;
     /* if the batch is tried again, outcome->error is for the calls that keep waiting */
     int error = will_retry(outcome) ? WEIR_ERR_DROPPED : error_of(outcome);
+    uint64_t before = lane->ledger.dropped[WEIR_DROPPED_REJECTED];
     settle(lane, outcome->done, outcome->rejected, omitted, error, now_ns);
     uint32_t rest = outcome->code == WEIR_OUTCOME_DROP ? lane->ledger.flight.range.count : 0;
     settle(lane, rest, rest, 0, error, now_ns);
-    log_rejected(lane, outcome->rejected + rest, now_ns);
+    log_rejected(lane, lane->ledger.dropped[WEIR_DROPPED_REJECTED] - before, now_ns);
     wr_delivery_settled(&lane->delivery, lane->handler.has_flush);
 }
 

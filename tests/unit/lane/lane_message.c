@@ -184,6 +184,21 @@ Test(lane_message, a_dropped_batch_is_logged_as_rejected)
     assert_logged(WEIR_LOG_WARNING, "push: 4 rejected: too old (4 so far)");
 }
 
+Test(lane_message, a_rejected_summary_is_logged_as_its_values)
+{
+    struct wr_segment *segment = wr_segment_new(&fixture.pool, 1);
+    cr_assert(segment);
+    segment->summaries = segment->other_kinds = true;
+    segment->samples[segment->count++] = (weir_sample){.kind = WEIR_KIND_SUMMARY, .value.i64 = 500};
+    fixture.lane->handler.kinds = WEIR_KINDS_SUMMARY;
+    wr_lane_sum(fixture.lane, &(struct wr_lane_arrivals){.summed = 500, .now_ns = fixture.now_ns});
+    wr_lane_offer_summaries(fixture.lane, segment, fixture.now_ns);
+    wr_segment_drop(segment);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
+    fixture_finish_emit_with(&fixture, (weir_outcome){.code = WEIR_OUTCOME_DROP, .reason = "too old"}, 0);
+    assert_logged(WEIR_LOG_WARNING, "push: 500 rejected: too old (500 so far)");
+}
+
 Test(lane_message, a_handler_that_fails_permanently_is_logged_as_an_error)
 {
     load(5);
