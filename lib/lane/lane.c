@@ -10,6 +10,7 @@
 #include "text/common.h"
 #include "text/error.h"
 #include "producer/ring.h"
+#include "os/pages.h"
 #include "os/signals.h"
 
 enum { SAVE_EXTRA_S = 1, LOG_AGAIN_S = 60 };
@@ -40,6 +41,7 @@ void wr_lane_free_unused(struct wr_lane *lane)
         return;
     wr_lane_ledger_fini(&lane->ledger);
     wr_spool_state_set_place(&lane->spool_state, NULL);
+    wr_pages_put(lane->messages.data);
     free((char *)lane->name);
     free(lane);
 }
@@ -69,21 +71,27 @@ void wr_lane_set_next(struct wr_lane *lane, struct wr_lane *next)
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
+static bool is_in_round(const struct wr_lane *lane)
+{
+    return lane->deferred_log && wr_deferred_log_is_holder(lane->deferred_log);
+}
+
 void wr_lane_log(struct wr_lane *lane, int level, const char *format, ...)
 {
+    struct wr_deferred_texts *to = is_in_round(lane) ? &lane->deferred_log->texts : &lane->messages;
     va_list arguments;
     va_start(arguments, format);
-    wr_deferred_slots_add(&lane->messages, level, format, arguments);
+    wr_deferred_texts_add(to, lane->name, level, format, arguments);
     va_end(arguments);
 }
 
 static void unlock_and_log(struct wr_lane *lane)
 {
-    struct wr_deferred_slots messages = lane->messages;
-    lane->messages.count = 0;
+    struct wr_deferred_texts messages = lane->messages;
+    lane->messages = (struct wr_deferred_texts){0};
     lane->logging++;
     wr_lock_leave(&lane->lock);
-    wr_deferred_slots_write(&messages, lane->log, lane->name);
+    wr_deferred_log_write(&messages, lane->log);
     wr_lock_enter(&lane->lock);
     lane->logging--;
     wr_condition_wake(&lane->progress);
@@ -92,10 +100,7 @@ static void unlock_and_log(struct wr_lane *lane)
 
 void wr_lane_unlock(struct wr_lane *lane)
 {
-    bool defers = lane->messages.count && lane->deferred_log && wr_deferred_log_is_holder(lane->deferred_log);
-    if (WR_UNLIKELY(defers))
-        wr_deferred_slots_pass_on(&lane->messages, lane->deferred_log, lane->name);
-    if (WR_UNLIKELY(lane->messages.count && !defers))
+    if (WR_UNLIKELY(lane->messages.length && !is_in_round(lane)))
         unlock_and_log(lane);
     else
         wr_lock_leave(&lane->lock);

@@ -93,8 +93,8 @@ struct wr_lane {
     struct wr_lane_counter counters[WR_LANE_COUNTERS]; /* the handler's own, by host->count */
     size_t counter_count;
 
-    /* messages to be logged after the lock is released */
-    struct wr_deferred_slots messages;
+    /* to be logged after the lock is released, by a thread that is not in a round */
+    struct wr_deferred_texts messages;
     unsigned logging; /* threads that have released the lock and are logging */
 };
 
@@ -130,7 +130,8 @@ static inline int wr_lane_ending(const struct wr_lane *lane)
     return wr_lane_thread_has_failed(&lane->worker) ? WEIR_DROPPED_NO_THREAD : lane->end_reason;
 }
 
-/* Adds a message, which is logged by the thread that calls wr_lane_unlock. */
+/* Adds a message, which is logged by the thread that calls wr_lane_unlock, or leaves the round. Without memory
+ * it is lost. */
 void wr_lane_log(struct wr_lane *lane, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -63,7 +63,7 @@ void wr_lane_now_finish(const struct wr_lane_now *now, weir_outcome *outcome,
     bool was_woken = wr_lane_thread_leave_now(&lane->worker);
     wr_condition_wake(&lane->progress);
     settle(lane, outcome, omissions);
-    if (was_woken || lane->messages.count || lane->ledger.flight.range.segment ||
+    if (was_woken || lane->messages.length || lane->ledger.flight.range.segment ||
         !wr_queue_is_empty(&lane->ledger.queue) || lane->delivery.connection != WR_DELIVERY_OPEN ||
         lane->end_reason != WR_LANE_LIVES)
         wr_lane_thread_wake(&lane->worker);

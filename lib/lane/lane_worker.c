@@ -102,7 +102,7 @@ static bool take_step(struct wr_lane *lane, struct wr_lane_call *call)
 /* Messages are logged without the lock. */
 static void log_messages(struct wr_lane *lane)
 {
-    if (!lane->messages.count)
+    if (!lane->messages.length)
         return;
     wr_lane_unlock(lane);
     wr_lock_enter(&lane->lock);

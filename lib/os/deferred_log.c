@@ -6,8 +6,6 @@
 #include "os/log.h"
 #include "os/pages.h"
 
-/* ---- Any number of messages ------------------------------------------------------------------ */
-
 /* Relaxed suffices for `holder`: a thread only compares it with its own id, which it has stored itself. */
 void wr_deferred_log_enter(struct wr_deferred_log *deferred)
 {
@@ -24,15 +22,11 @@ bool wr_deferred_log_is_holder(struct wr_deferred_log *deferred)
     return pthread_equal(atomic_load_explicit(&deferred->holder, memory_order_relaxed), pthread_self());
 }
 
-bool wr_deferred_log_add(struct wr_deferred_log *deferred, const char *about, int level, const char *format,
-                         ...)
+bool wr_deferred_texts_add(struct wr_deferred_texts *texts, const char *about, int level, const char *format,
+                           va_list arguments)
 {
     char text[1024];
-    va_list arguments;
-    va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    struct wr_deferred_texts *texts = &deferred->texts;
     size_t size = strlen(about) + strlen(text) + sizeof "0: ";
     char *data = wr_pages_grow(texts->data, texts->length + size);
     if (!data)
@@ -41,6 +35,16 @@ bool wr_deferred_log_add(struct wr_deferred_log *deferred, const char *about, in
     snprintf(data + texts->length, size, "%d%s: %s", level, about, text);
     texts->length += size;
     return true;
+}
+
+bool wr_deferred_log_add(struct wr_deferred_log *deferred, const char *about, int level, const char *format,
+                         ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    bool added = wr_deferred_texts_add(&deferred->texts, about, level, format, arguments);
+    va_end(arguments);
+    return added;
 }
 
 struct wr_deferred_texts wr_deferred_log_take(struct wr_deferred_log *deferred)
@@ -56,32 +60,4 @@ void wr_deferred_log_write(struct wr_deferred_texts *texts, struct wr_log *log)
         wr_log_write(log, texts->data[at] - '0', "%s", texts->data + at + 1);
     wr_pages_put(texts->data);
     *texts = (struct wr_deferred_texts){0};
-}
-
-/* ---- The latest few -------------------------------------------------------------------------- */
-
-void wr_deferred_slots_add(struct wr_deferred_slots *slots, int level, const char *format, va_list arguments)
-{
-    if (slots->count == WR_DEFERRED_SLOTS)
-        slots->count--;
-    struct wr_deferred_message *message = &slots->messages[slots->count++];
-    message->level = level;
-    vsnprintf(message->text, sizeof message->text, format, arguments);
-}
-
-void wr_deferred_slots_write(const struct wr_deferred_slots *slots, struct wr_log *log, const char *about)
-{
-    for (unsigned i = 0; i < slots->count; i++)
-        wr_log_write(log, slots->messages[i].level, "%s: %s", about, slots->messages[i].text);
-}
-
-void wr_deferred_slots_pass_on(struct wr_deferred_slots *slots, struct wr_deferred_log *deferred,
-                               const char *about)
-{
-    unsigned moved = 0;
-    while (moved < slots->count && wr_deferred_log_add(deferred, about, slots->messages[moved].level, "%s",
-                                                       slots->messages[moved].text))
-        moved++;
-    slots->count -= moved;
-    memmove(slots->messages, slots->messages + moved, slots->count * sizeof slots->messages[0]);
 }

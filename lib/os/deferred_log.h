@@ -1,9 +1,8 @@
 /* deferred_log: messages that are made while a lock is held, and logged after it was released. The log may be a
  * function of the program, which must not be called with a lock of weir's held.
  *
- * A wr_deferred_log takes any number of messages and needs memory for them. wr_deferred_slots holds the latest
- * few without allocating; it can pass them on to a wr_deferred_log when an outer lock is held, too. Both are
- * protected by the lock in question. */
+ * wr_deferred_texts is the messages alone, wr_deferred_log also knows which thread holds the lock, for code
+ * that takes an inner one. Both are protected by the lock in question. */
 #ifndef WR_DEFERRED_LOG_H
 #define WR_DEFERRED_LOG_H
 
@@ -15,13 +14,15 @@
 
 struct wr_log;
 
-/* ---- Any number of messages ------------------------------------------------------------------ */
-
 /* For each message the digit of its level, its text and a NUL. All zeros: none. */
 struct wr_deferred_texts {
     char *data; /* os/pages, because a lock is held */
     size_t length;
 };
+
+/* Adds the message "about: text". Returns false, without it, if out of memory. */
+bool wr_deferred_texts_add(struct wr_deferred_texts *texts, const char *about, int level, const char *format,
+                           va_list arguments) __attribute__((format(printf, 4, 0)));
 
 /* All zeros: empty. */
 struct wr_deferred_log {
@@ -36,7 +37,7 @@ void wr_deferred_log_leave(struct wr_deferred_log *deferred);
 /* [any thread] Whether the calling thread holds the lock, and so must defer its messages. */
 bool wr_deferred_log_is_holder(struct wr_deferred_log *deferred);
 
-/* Adds the message "about: text". Returns false, without it, if out of memory. */
+/* As wr_deferred_texts_add. */
 bool wr_deferred_log_add(struct wr_deferred_log *deferred, const char *about, int level, const char *format,
                          ...) __attribute__((format(printf, 4, 5)));
 
@@ -50,28 +51,5 @@ struct wr_deferred_texts wr_deferred_log_take(struct wr_deferred_log *deferred);
 
 /* Logs what was taken, and frees it. No lock may be held. */
 void wr_deferred_log_write(struct wr_deferred_texts *texts, struct wr_log *log);
-
-/* ---- The latest few -------------------------------------------------------------------------- */
-
-enum { WR_DEFERRED_SLOTS = 2 };
-
-/* All zeros: empty. */
-struct wr_deferred_slots {
-    unsigned count;
-    struct wr_deferred_message {
-        int level;
-        char text[512];
-    } messages[WR_DEFERRED_SLOTS];
-};
-
-/* Adds a message; if all slots are in use it replaces the last one. */
-void wr_deferred_slots_add(struct wr_deferred_slots *slots, int level, const char *format, va_list arguments);
-
-/* Logs all messages as "about: text". No lock may be held. */
-void wr_deferred_slots_write(const struct wr_deferred_slots *slots, struct wr_log *log, const char *about);
-
-/* Moves all messages to `deferred`, whose lock is held as well. If out of memory the rest stays. */
-void wr_deferred_slots_pass_on(struct wr_deferred_slots *slots, struct wr_deferred_log *deferred,
-                               const char *about);
 
 #endif

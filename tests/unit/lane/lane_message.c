@@ -184,6 +184,25 @@ Test(lane_message, a_dropped_batch_is_logged_as_rejected)
     assert_logged(WEIR_LOG_WARNING, "push: 4 rejected: too old (4 so far)");
 }
 
+static uint32_t omit_one(const void *ctx, uint32_t samples)
+{
+    (void)ctx;
+    return samples ? 1 : 0;
+}
+
+Test(lane_message, a_failure_is_logged_along_with_what_was_rejected_and_left_out)
+{
+    weir_outcome outcome = {.code = WEIR_OUTCOME_RETRY, .done = 3, .rejected = 1, .reason = "refused"};
+    const struct wr_lane_call call = {.kind = WR_LANE_CALL_EMIT};
+    const struct wr_lane_omissions omissions = {omit_one, NULL};
+    load(5);
+    wr_lane_worker_finish(fixture.lane, &call, &outcome, &omissions, NULL);
+    cr_assert_eq(fixture.book.count, 3);
+    cr_assert_str_eq(fixture.book.lines[0], "push: 1 rejected: refused (1 so far)");
+    cr_assert_str_eq(fixture.book.lines[1], "push: refused; retrying, 2 queued");
+    cr_assert(strstr(fixture.book.lines[2], "cannot represent some values"), "%s", fixture.book.lines[2]);
+}
+
 Test(lane_message, a_rejected_summary_is_logged_as_its_values)
 {
     struct wr_segment *segment = wr_segment_new(&fixture.pool, 1);
