@@ -261,7 +261,7 @@ static void count_left_out(const struct wr_mapping *mapping, const struct wr_bra
         struct wr_feed *feed = branch->feeds[i];
         feed->left_out.filtered += mapping->filtered;
         feed->left_out.unrepresentable += mapping->unrepresentable;
-        feed->lost += mapping->lost;
+        feed->left_out.lost += mapping->lost;
         feed->passed_over = sync && !mapping->passed && !mapping->lost;
         feed->passed_over_result = mapping->unrepresentable ? WEIR_ERR_DROPPED : 0;
     }

@@ -9,20 +9,12 @@ enum { TEXT_BYTES = 64 * 1024 };
 
 static void count_left_out(struct wr_feed *feed)
 {
-    for (size_t i = 0; i < feed->lane_count; i++)
-        wr_lane_leave_out(feed->lanes[i]->lane, &feed->left_out);
-    feed->left_out = (struct wr_lane_left_out){0};
-}
-
-static void refuse_lost(struct wr_feed *feed)
-{
-    if (feed->left_out.filtered || feed->left_out.unrepresentable)
-        count_left_out(feed);
-    if (!feed->lost)
+    const struct wr_lane_left_out *left_out = &feed->left_out;
+    if (!left_out->filtered && !left_out->unrepresentable && !left_out->lost)
         return;
     for (size_t i = 0; i < feed->lane_count; i++)
-        wr_lane_refuse(feed->lanes[i]->lane, feed->lost, WEIR_DROPPED_FULL);
-    feed->lost = 0;
+        wr_lane_leave_out(feed->lanes[i]->lane, left_out);
+    feed->left_out = (struct wr_lane_left_out){0};
 }
 
 /* A call waits for a sample that does not reach the lanes. */
@@ -120,7 +112,7 @@ void wr_feed_offer(struct wr_feed *feed, struct wr_ticket ticket, int64_t now_ns
 void wr_feed_offer_now(struct wr_feed *feed, struct wr_ticket ticket, struct wr_lane_now *now, int64_t now_ns)
 {
     static const struct wr_ticket no_ticket = {0};
-    refuse_lost(feed);
+    count_left_out(feed);
     if (!feed->segment || feed->segment->count == feed->offered) {
         complete_call(feed, ticket, WEIR_ERR_MEMORY);
         return;
@@ -171,7 +163,7 @@ void wr_feed_add_taken(struct wr_feed *feed, const weir_sample *summary, const c
     weir_sample *to = wr_feed_reserve(feed, 1, length + 1, now_ns);
     uint32_t note = to && length ? wr_segment_add_note(feed->segment, text, length) : 0;
     if (!note) {
-        feed->lost += to ? values : values - 1;
+        feed->left_out.lost += to ? values : values - 1;
         return;
     }
     *to = *summary;
@@ -206,7 +198,6 @@ static struct wr_segment *start_in_journal(struct wr_feed *feed, int64_t now_ns)
     }
     if (!segment)
         return NULL;
-    refuse_lost(feed); /* before the segment is numbered: what was lost has identities too */
     for (size_t i = 0; i < feed->lane_count; i++)
         segment->file->ids[i] = wr_lane_take_ids(feed->lanes[i]->lane, 0);
     wr_journal_begin(journal, segment->file, feed->number);
@@ -242,6 +233,6 @@ weir_sample *wr_feed_reserve(struct wr_feed *feed, uint32_t samples, size_t text
         start_segment(feed, now_ns);
     if (feed->segment)
         return feed->segment->samples + feed->segment->count;
-    feed->lost += samples;
+    feed->left_out.lost += samples;
     return NULL;
 }

@@ -55,8 +55,7 @@ struct wr_feed {
     int passed_over_result;           /* of that call */
     bool sums;                        /* all of its lanes take summaries */
     bool no_wait;                     /* some of those not offered yet were added by weir's own threads */
-    uint64_t lost;                    /* values for which there was no memory, not counted by the lanes yet */
-    struct wr_lane_left_out left_out; /* samples that its routes leave out, not counted by the lanes yet */
+    struct wr_lane_left_out left_out; /* not counted by the lanes yet */
     uint32_t number;                  /* in the journal; 0: none so far */
     uint32_t committed;               /* how many samples of the segment are committed */
 };

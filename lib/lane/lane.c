@@ -235,19 +235,13 @@ struct wr_sample_id wr_lane_take_ids(struct wr_lane *lane, uint64_t count)
     return first;
 }
 
-void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why)
-{
-    wr_lock_enter(&lane->lock);
-    wr_lane_ledger_refuse(&lane->ledger, why, count);
-    wr_lane_unlock(lane);
-}
-
 void wr_lane_leave_out(struct wr_lane *lane, const struct wr_lane_left_out *left_out)
 {
     wr_lock_enter(&lane->lock);
     bool recovered = left_out->recovered;
     wr_lane_ledger_pass(&lane->ledger, recovered, WEIR_DROPPED_FILTERED, left_out->filtered);
     wr_lane_ledger_pass(&lane->ledger, recovered, WEIR_DROPPED_UNREPRESENTABLE, left_out->unrepresentable);
+    wr_lane_ledger_pass(&lane->ledger, recovered, WEIR_DROPPED_FULL, left_out->lost);
     wr_lane_unlock(lane);
 }
 

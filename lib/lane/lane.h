@@ -131,13 +131,11 @@ void wr_lane_offer_summaries(struct wr_lane *lane, struct wr_segment *segment, i
 struct wr_summer *wr_lane_summer(const struct wr_lane *lane);
 struct wr_summer *wr_lane_set_summer(struct wr_lane *lane, struct wr_summer *summer);
 
-/* Counts samples that could not be put into a segment. */
-void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why);
-
-/* Counts samples that a route leaves out on their way here. They get no identities. recovered: they come from
- * the journal of an earlier process. */
+/* Counts values that do not get here. They get no identities. recovered: they come from the journal of an
+ * earlier process. */
 struct wr_lane_left_out {
-    uint64_t filtered, unrepresentable;
+    uint64_t filtered, unrepresentable; /* by a route */
+    uint64_t lost;                      /* there was no memory for them */
     bool recovered;
 };
 void wr_lane_leave_out(struct wr_lane *lane, const struct wr_lane_left_out *left_out);

@@ -159,13 +159,6 @@ void wr_lane_ledger_pass(struct wr_lane_ledger *ledger, bool recovered, enum wei
     ledger->dropped[why] += count;
 }
 
-void wr_lane_ledger_refuse(struct wr_lane_ledger *ledger, enum weir_drop why, uint64_t count)
-{
-    wr_lane_ledger_pass(ledger, false, why, count);
-    wr_lane_ledger_take_ids(ledger, count);
-    ledger->position += count;
-}
-
 void wr_lane_ledger_sum(struct wr_lane_ledger *ledger, const struct wr_lane_arrivals *arrivals)
 {
     wr_lane_ledger_pass(ledger, false, WEIR_DROPPED_LIMIT, arrivals->beyond_limit);

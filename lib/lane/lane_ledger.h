@@ -146,10 +146,8 @@ static inline void wr_lane_ledger_push(struct wr_lane_ledger *ledger, const stru
 /* Queues samples of an earlier process. Returns false, and counts nothing, if out of memory. */
 bool wr_lane_ledger_recover(struct wr_lane_ledger *ledger, struct wr_range *range);
 
-/* Counts values that are dropped before they are queued, and get no position here; samples that have one, and
- * an identity. */
+/* Counts values that are dropped before they are queued, and get neither a position here nor an identity. */
 void wr_lane_ledger_pass(struct wr_lane_ledger *ledger, bool recovered, enum weir_drop why, uint64_t count);
-void wr_lane_ledger_refuse(struct wr_lane_ledger *ledger, enum weir_drop why, uint64_t count);
 
 /* Values have arrived in the open interval; it is discarded, and `left` of it stay in the journal. */
 void wr_lane_ledger_sum(struct wr_lane_ledger *ledger, const struct wr_lane_arrivals *arrivals);

@@ -204,14 +204,14 @@ Test(lane_ids, a_batch_ends_where_a_kind_is_withheld)
     deliver(3, 3, 0);
 }
 
-Test(lane_ids, samples_lost_before_a_segment_are_a_gap)
+Test(lane_ids, samples_lost_before_a_segment_are_no_gap)
 {
     fixture_offer(&fixture, 2);
-    wr_lane_refuse(fixture.lane, 7, WEIR_DROPPED_FULL);
+    wr_lane_leave_out(fixture.lane, &(struct wr_lane_left_out){.lost = 7});
     open_handler(WEIR_OUTCOME_OK);
     deliver(0, 2, 0);
     fixture_offer(&fixture, 2);
-    deliver(2, 2, 7);
+    deliver(2, 2, 0);
 }
 
 Test(lane_ids, a_child_has_another_origin_than_its_parent)

@@ -275,7 +275,7 @@ Test(lane_message, each_reason_is_logged_on_its_own)
 {
     drop_newest();
     fixture_offer(&fixture, 101);
-    wr_lane_refuse(fixture.lane, 2, WEIR_DROPPED_REENTRANT);
+    wr_lane_ledger_pass(&fixture.lane->ledger, false, WEIR_DROPPED_REENTRANT, 2);
     fixture_check(&fixture, NULL);
     assert_logged(WEIR_LOG_WARNING,
                   "push: the queue is full for values that weir's own threads add; 2 values dropped so far");

@@ -436,7 +436,7 @@ Test(lane_offer, an_ended_lane_without_settings_takes_summaries)
 
 Test(lane_offer, samples_that_never_reached_a_segment_are_counted)
 {
-    wr_lane_refuse(fixture.lane, 5, WEIR_DROPPED_FULL);
+    wr_lane_leave_out(fixture.lane, &(struct wr_lane_left_out){.lost = 5});
     cr_assert_eq(fixture_stats(&fixture).offered, 5);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 5);
 }
