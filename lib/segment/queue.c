@@ -96,32 +96,14 @@ struct wr_range wr_range_take(struct wr_range *range, uint32_t most, uint64_t mo
     return taken;
 }
 
-/* Returns how many of the range's samples take at most most_bytes. */
-static uint32_t count_that_fit(const struct wr_range *range, uint64_t most_bytes)
-{
-    if (range->bytes <= most_bytes)
-        return range->count;
-    uint64_t bytes = 0;
-    uint32_t count = 0;
-    while (count < range->count) {
-        bytes += wr_segment_bytes(range->segment, range->first + count, 1);
-        if (bytes > most_bytes)
-            break;
-        count++;
-    }
-    return count;
-}
-
 struct wr_range wr_queue_take(struct wr_queue *queue, uint32_t most, uint64_t most_bytes)
 {
     struct wr_range *front = wr_queue_front(queue);
-    uint32_t fit = count_that_fit(front, most_bytes);
-    struct wr_range taken = wr_range_split(front, fit < most ? fit : most);
+    struct wr_range taken = wr_range_take(front, most, most_bytes);
     queue->samples -= taken.count;
     queue->bytes -= taken.bytes;
     queue->values -= wr_range_values(&taken);
-    if (front->count == 0) {
-        wr_segment_drop(front->segment);
+    if (!front->segment) {
         queue->first = (queue->first + 1) % queue->room;
         queue->count--;
     }
