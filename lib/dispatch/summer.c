@@ -332,44 +332,6 @@ static bool has_same_buckets(const struct sum *sum, size_t count, uint32_t bound
     return sum->bucket_count == count && sum->bounds_check == bounds_check;
 }
 
-/* Under the bounds that the values had, or under others, which were declared meanwhile. */
-static void add_to_buckets(const struct wr_summer *summer, struct sum *sum, const struct wr_cell_taken *taken)
-{
-    bool is_same = has_same_buckets(sum, taken->bucket_count, taken->bounds_check);
-    const struct wr_taken_share *shares = summer->work.shares;
-    for (size_t i = 0; is_same && i < sum->bucket_count; i++)
-        add_to_bucket(sum, i, taken->buckets[i]);
-    for (size_t i = 0; !is_same && sum->bucket_count && i < summer->work.share_count; i++)
-        add_to_bucket(sum, wr_buckets_find(sum->bounds, sum->bucket_count - 1, shares[i].value),
-                      shares[i].count);
-}
-
-/* A number of values, to what has a distribution, and has their buckets and sketch. */
-static enum wr_summed add_to_sums(struct sum *sum, double all, uint64_t count, double min, double max)
-{
-    add_exactly(&sum->sum, all);
-    add_exactly(&sum->total_sum, all);
-    sum->count += count;
-    sum->total_count += count;
-    sum->was_negative |= min < 0;
-    sum->last = max;
-    sum->has_last = true;
-    return WR_SUMMED;
-}
-
-/* Values of a histogram, to what has a distribution. */
-static enum wr_summed add_distribution(struct wr_summer *summer, struct sum *sum,
-                                       const struct wr_cell_taken *taken)
-{
-    if (!is_summable(sum, taken->sum))
-        return WR_SUMMED_NOT;
-    wr_taken_share_out(&summer->work, taken);
-    if (!wr_taken_sketch(&summer->work, &sum->sketch))
-        return WR_SUMMED_NO_MEMORY;
-    add_to_buckets(summer, sum, taken);
-    return add_to_sums(sum, taken->sum, taken->values, taken->min, taken->max);
-}
-
 static enum wr_summed add_value(struct sum *sum, double value)
 {
     return add_values(sum, value, value, 1);
@@ -438,22 +400,9 @@ static inline struct sum *get_sum(struct wr_summer *summer, const struct wr_summ
     return begin_sum(summer, sum, series);
 }
 
-/* The calls have checked the increments. What the series is now may be something else than what it was for
- * them: then they are values of their mean. */
-enum wr_summed wr_summer_add_taken(struct wr_summer *summer, const struct wr_summing *summing, uint32_t series,
-                                   const struct wr_cell_taken *taken)
-{
-    enum wr_summed failed;
-    struct sum *sum = get_sum(summer, summing, series, &failed);
-    if (!sum)
-        return failed;
-    if (taken->buckets && has_distribution(sum))
-        return add_distribution(summer, sum, taken);
-    return add_values(sum, taken->sum / (double)taken->values, taken->sum, taken->values);
-}
-
-/* As add_to_buckets. The sketch has the shares, which are fewer than it keeps as they are. */
-static void add_summary_to_buckets(struct sum *sum, const struct wr_summary *summary)
+/* Under the bounds that the values had, or under others, which were declared meanwhile: then by the sketch,
+ * whose values are fewer than it keeps as they are. */
+static void add_to_buckets(struct sum *sum, const struct wr_summary *summary)
 {
     bool is_same = has_same_buckets(sum, summary->bucket_count, summary->bounds_check);
     const struct wr_sketch *shares = &summary->sketch;
@@ -473,8 +422,34 @@ static enum wr_summed add_summary(struct sum *sum, const struct wr_summary *summ
         return WR_SUMMED_NOT;
     if (!wr_sketch_merge(&sum->sketch, &summary->sketch))
         return WR_SUMMED_NO_MEMORY;
-    add_summary_to_buckets(sum, summary);
-    return add_to_sums(sum, summary->sum, summary->count, summary->sketch.min, summary->sketch.max);
+    add_to_buckets(sum, summary);
+    add_exactly(&sum->sum, summary->sum);
+    add_exactly(&sum->total_sum, summary->sum);
+    sum->count += summary->count;
+    sum->total_count += summary->count;
+    sum->was_negative |= summary->sketch.min < 0;
+    sum->last = summary->sketch.max;
+    sum->has_last = true;
+    return WR_SUMMED;
+}
+
+/* The calls have checked the increments. What the series is now may be something else than what it was for
+ * them: then they are values of their mean. */
+enum wr_summed wr_summer_add_taken(struct wr_summer *summer, const struct wr_summing *summing, uint32_t series,
+                                   const struct wr_cell_taken *taken)
+{
+    enum wr_summed failed;
+    struct sum *sum = get_sum(summer, summing, series, &failed);
+    if (!sum)
+        return failed;
+    if (!taken->buckets || !has_distribution(sum))
+        return add_values(sum, taken->sum / (double)taken->values, taken->sum, taken->values);
+    struct wr_summary summary;
+    if (!wr_taken_summarise(&summer->work, taken, summer->start_ns, &summary))
+        return WR_SUMMED_NO_MEMORY;
+    enum wr_summed summed = add_summary(sum, &summary);
+    wr_sketch_clear(&summer->work.sketch);
+    return summed;
 }
 
 enum wr_summed wr_summer_add_summary(struct wr_summer *summer, const struct wr_summing *summing,

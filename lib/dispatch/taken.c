@@ -10,7 +10,9 @@ size_t wr_taken_write_summary(struct wr_taken *taken, const struct wr_summary *s
     return wr_summary_write(summary, &scratch, taken->text);
 }
 
-void wr_taken_share_out(struct wr_taken *taken, const struct wr_cell_taken *from)
+/* Sets the shares to what is known of the values of a histogram: the smallest, the largest, and of each other
+ * one its bucket, so that it is taken for the bound of that. */
+static void share_out(struct wr_taken *taken, const struct wr_cell_taken *from)
 {
     uint64_t smallest = from->values > 1, left = from->values - 1 - smallest;
     struct wr_taken_share *shares = taken->shares;
@@ -40,17 +42,11 @@ static bool add_shares(struct wr_taken *taken)
     return true;
 }
 
-bool wr_taken_sketch(struct wr_taken *taken, struct wr_sketch *to)
-{
-    bool is_sketched = add_shares(taken) && wr_sketch_merge(to, &taken->sketch);
-    wr_sketch_clear(&taken->sketch);
-    return is_sketched;
-}
-
 /* The smallest and the largest value of a counter's increments are not known. */
-size_t wr_taken_write(struct wr_taken *taken, const struct wr_cell_taken *from, int64_t time_ns)
+bool wr_taken_summarise(struct wr_taken *taken, const struct wr_cell_taken *from, int64_t time_ns,
+                        struct wr_summary *summary)
 {
-    struct wr_summary summary = {
+    *summary = (struct wr_summary){
         .kind = from->buckets ? WEIR_HISTOGRAM : WEIR_COUNTER,
         .start_ns = time_ns,
         .end_ns = time_ns,
@@ -67,12 +63,21 @@ size_t wr_taken_write(struct wr_taken *taken, const struct wr_cell_taken *from, 
     };
     taken->share_count = 0;
     if (from->buckets)
-        wr_taken_share_out(taken, from);
-    size_t length = 0;
-    if (add_shares(taken)) {
-        summary.sketch = taken->sketch;
-        length = wr_taken_write_summary(taken, &summary);
-    }
+        share_out(taken, from);
+    bool is_sketched = add_shares(taken);
+    if (is_sketched)
+        summary->sketch = taken->sketch;
+    else
+        wr_sketch_clear(&taken->sketch);
+    return is_sketched;
+}
+
+size_t wr_taken_write(struct wr_taken *taken, const struct wr_cell_taken *from, int64_t time_ns)
+{
+    struct wr_summary summary;
+    if (!wr_taken_summarise(taken, from, time_ns, &summary))
+        return 0;
+    size_t length = wr_taken_write_summary(taken, &summary);
     wr_sketch_clear(&taken->sketch);
     return length;
 }

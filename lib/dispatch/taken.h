@@ -30,15 +30,12 @@ struct wr_taken {
 /* Writes any summary. Returns the length of taken->text. */
 size_t wr_taken_write_summary(struct wr_taken *taken, const struct wr_summary *summary);
 
-/* Sets the shares to what is known of the values of a histogram: the smallest, the largest, and of each other
- * one its bucket, so that it is taken for the bound of that. */
-void wr_taken_share_out(struct wr_taken *taken, const struct wr_cell_taken *from);
+/* Sets the summary of an interval that begins and ends at that time. It borrows its arrays from `from`, and its
+ * sketch from `taken`: the caller clears that. Returns false if out of memory. */
+bool wr_taken_summarise(struct wr_taken *taken, const struct wr_cell_taken *from, int64_t time_ns,
+                        struct wr_summary *summary);
 
-/* Adds the shares to a sketch. Returns false, with nothing added, if out of memory. */
-bool wr_taken_sketch(struct wr_taken *taken, struct wr_sketch *to);
-
-/* Sets taken->text to the summary of an interval that begins and ends at that time. Returns its length; 0: out
- * of memory. */
+/* Sets taken->text to it. Returns its length; 0: out of memory. */
 size_t wr_taken_write(struct wr_taken *taken, const struct wr_cell_taken *from, int64_t time_ns);
 
 #endif
