@@ -14,7 +14,7 @@ bool wr_lane_worker_claim(struct wr_lane *lane, struct wr_registry *registry, co
 {
     wr_lock_enter(&lane->lock);
     bool claimed = wr_lane_thread_claim(&lane->worker);
-    wr_spool_state_set_registry(&lane->spool_state, registry);
+    lane->spool_state.registry = registry;
     if (claimed)
         lane->worker_env = env;
     wr_lane_unlock(lane);

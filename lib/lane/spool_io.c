@@ -1,6 +1,7 @@
 #include "lane/spool_io.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "os/pages.h"
 #include "os/clock.h"
@@ -55,7 +56,9 @@ static void finish(struct operation *operation)
     wr_pages_put(operation->place);
     wr_lock_enter(&lane->lock);
     lane->spool_state.busy = false;
-    wr_spool_state_set_bytes(&lane->spool_state, bytes);
+    if (bytes < lane->spool_state.bytes) /* there is room again */
+        lane->spool_state.put_at_ns = 0;
+    lane->spool_state.bytes = bytes;
     wr_lane_ledger_set_spooled_front(&lane->ledger, front);
     wr_condition_wake(&lane->progress);
     wr_lane_thread_wake_all(lane);
@@ -76,7 +79,7 @@ static void log_spooling(struct wr_lane *lane, int64_t now_ns)
 
 static void apply_moved(struct wr_lane *lane, int64_t now_ns)
 {
-    wr_spool_state_moved(&lane->spool_state);
+    lane->spool_state.trouble[0] = '\0';
     wr_lane_ledger_moved(&lane->ledger);
     wr_lane_set_spooling(lane, true, now_ns);
     log_spooling(lane, now_ns);
@@ -96,8 +99,12 @@ static void log_error(struct wr_lane *lane, int level, const char *doing, const 
 
 static void apply_failed(struct wr_lane *lane, bool full, const char *message, int64_t now_ns)
 {
+    struct wr_spool_state *spool_state = &lane->spool_state;
     wr_lane_ledger_not_moved(&lane->ledger);
-    wr_spool_state_delay(&lane->spool_state, message, now_ns + TRY_AGAIN_S * WR_NS_PER_S);
+    spool_state->spilling = false;
+    spool_state->put_at_ns = now_ns + TRY_AGAIN_S * WR_NS_PER_S;
+    snprintf(spool_state->trouble, sizeof spool_state->trouble, "%.*s", (int)sizeof spool_state->trouble - 1,
+             message);
     wr_lane_set_spooling(lane, false, now_ns);
     log_error(lane, full ? WEIR_LOG_WARNING : WEIR_LOG_ERROR, "spool", message, now_ns);
 }
@@ -122,8 +129,7 @@ static void log_damage(struct wr_lane *lane, uint64_t values, bool kept)
 static void apply_found(struct wr_lane *lane, const struct wr_spool_found *found, int64_t now_ns)
 {
     wr_lane_ledger_found(&lane->ledger, found->samples, found->values);
-    wr_spool_state_delay_search(&lane->spool_state,
-                                found->more ? now_ns : now_ns + SEARCH_AGAIN_S * WR_NS_PER_S);
+    lane->spool_state.search_at_ns = found->more ? now_ns : now_ns + SEARCH_AGAIN_S * WR_NS_PER_S;
     if (found->samples)
         wr_lane_log(lane, WEIR_LOG_INFO, "%" PRIu64 " values of earlier processes found in %s", found->values,
                     lane->spool_state.place);
@@ -131,7 +137,7 @@ static void apply_found(struct wr_lane *lane, const struct wr_spool_found *found
 
 static void apply_not_found(struct wr_lane *lane, const char *message, int64_t now_ns)
 {
-    wr_spool_state_delay_search(&lane->spool_state, now_ns + SEARCH_AGAIN_S * WR_NS_PER_S);
+    lane->spool_state.search_at_ns = now_ns + SEARCH_AGAIN_S * WR_NS_PER_S;
     log_error(lane, WEIR_LOG_ERROR, "look for spooled values", message, now_ns);
 }
 

@@ -1,6 +1,5 @@
 #include "lane/spool_state.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "os/pages.h"
@@ -16,20 +15,6 @@ bool wr_spool_state_set_place(struct wr_spool_state *spool_state, const char *pl
     spool_state->place = place ? wr_pages_copy(place) : NULL;
     spool_state->put_at_ns = spool_state->search_at_ns = 0;
     return !place || spool_state->place;
-}
-
-void wr_spool_state_set_bytes(struct wr_spool_state *spool_state, uint64_t bytes)
-{
-    if (bytes < spool_state->bytes)
-        spool_state->put_at_ns = 0;
-    spool_state->bytes = bytes;
-}
-
-void wr_spool_state_delay(struct wr_spool_state *spool_state, const char *message, int64_t until_ns)
-{
-    spool_state->spilling = false;
-    spool_state->put_at_ns = until_ns;
-    snprintf(spool_state->trouble, sizeof spool_state->trouble, "%s", message);
 }
 
 void wr_spool_state_plan(struct wr_spool_state *spool_state, int64_t now_ns, int64_t deadline_ns)
