@@ -268,43 +268,36 @@ void wr_engine_log_overflow(struct wr_engine *engine)
         atomic_load(&engine->registry->max), group->name);
 }
 
-static void add(struct wr_engine_progress *sum, const struct wr_lane_progress *progress)
+static void add(struct wr_lane_progress *sum, struct wr_lane_progress progress)
 {
-    sum->settled += progress->settled;
-    if (progress->timeout_ns > sum->timeout_ns)
-        sum->timeout_ns = progress->timeout_ns;
-}
-
-static void add_progress(struct wr_engine_progress *sum, struct wr_lane *lane)
-{
-    struct wr_lane_progress progress = wr_lane_get_progress(lane);
-    add(sum, &progress);
+    sum->settled += progress.settled;
+    sum->is_awaited |= progress.is_awaited;
+    if (progress.timeout_ns > sum->timeout_ns)
+        sum->timeout_ns = progress.timeout_ns;
 }
 
 /* The group has no synchronous handler any more: the call waits for one that it had, or for the dispatcher,
  * which has not taken its value yet. */
-static void add_awaited(struct wr_engine_progress *sum, const struct wr_engine *engine)
+static void add_awaited(struct wr_lane_progress *sum, const struct wr_engine *engine)
 {
-    bool found = false;
     for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = wr_lane_next(lane)) {
         struct wr_lane_progress progress = wr_lane_get_progress(lane);
         if (progress.is_awaited)
-            add(sum, &progress);
-        found |= progress.is_awaited;
+            add(sum, progress);
     }
-    if (!found)
+    if (!sum->is_awaited)
         sum->timeout_ns = engine->limits.taking_ns;
 }
 
-struct wr_engine_progress wr_engine_sync_progress(struct wr_engine *engine, struct wr_group *group)
+struct wr_lane_progress wr_engine_sync_progress(struct wr_engine *engine, struct wr_group *group)
 {
-    struct wr_engine_progress progress = {0, 0};
+    struct wr_lane_progress progress = {0};
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
     const struct wr_route *route = wr_router_route(engine->dispatcher.drain.router, group);
     for (size_t i = 0; i < route->lane_count; i++)
         if (route->lanes[i]->sync)
-            add_progress(&progress, route->lanes[i]->lane);
+            add(&progress, wr_lane_get_progress(route->lanes[i]->lane));
     if (!route->sync_lanes)
         add_awaited(&progress, engine);
     wr_engine_leave(&visit);

@@ -122,11 +122,7 @@ void wr_engine_log_overflow(struct wr_engine *engine);
 
 /* How many samples a group's synchronous handlers have settled, and the longest of their timeouts without
  * progress. If it has none any more: those of all handlers that calls wait for. */
-struct wr_engine_progress {
-    uint64_t settled;
-    int64_t timeout_ns;
-};
-struct wr_engine_progress wr_engine_sync_progress(struct wr_engine *engine, struct wr_group *group);
+struct wr_lane_progress wr_engine_sync_progress(struct wr_engine *engine, struct wr_group *group);
 
 /* Sets error to the reason why a synchronous handler of a group returned `code`. false: no reason is known.
  */

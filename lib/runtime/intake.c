@@ -411,11 +411,11 @@ void wr_intake_wake_dispatcher(struct wr_producer *producer)
 
 /* ---- Synchronous calls ----------------------------------------------------------------------- */
 
-static struct wr_engine_progress read_progress(const struct wr_intake_call *call)
+static struct wr_lane_progress read_progress(const struct wr_intake_call *call)
 {
     struct mask mask;
     enter_engine(&mask);
-    struct wr_engine_progress progress = wr_engine_sync_progress(wr_runtime_engine(call->runtime), call->group);
+    struct wr_lane_progress progress = wr_engine_sync_progress(wr_runtime_engine(call->runtime), call->group);
     leave_engine(&mask);
     return progress;
 }
@@ -426,7 +426,7 @@ static int wait_for_handlers(const struct wr_intake_call *call, struct wr_ticket
     int result;
     if (wr_ticket_wait(ticket, 0, &result))
         return result;
-    struct wr_engine_progress before = read_progress(call), now;
+    struct wr_lane_progress before = read_progress(call), now;
     while (!wr_ticket_wait(ticket, wr_clock_monotonic_ns() + before.timeout_ns, &result)) {
         now = read_progress(call);
         if (is_closed(call) || now.settled == before.settled)
