@@ -14,22 +14,15 @@
 /* What the commit replaces. It is freed after it, without locks: freeing instances calls plugins, and nobody
  * may wait for malloc while the round lock is held (os/pages). */
 struct discarded {
-    struct wr_instance **instances;
-    size_t count, room;
+    struct wr_lane_discarded handlers;
+    size_t room;
     struct wr_router *router;
     struct wr_config *config;
 };
 
-static void discard(struct discarded *discarded, const struct wr_lane_discarded *lane_discarded)
-{
-    for (size_t i = 0; i < lane_discarded->count; i++)
-        discarded->instances[discarded->count++] = lane_discarded->instances[i];
-}
-
 static void update_lane(struct wr_engine *engine, struct wr_plan_handler *handler, struct discarded *discarded)
 {
     struct wr_lane *lane = handler->lane;
-    struct wr_lane_discarded lane_discarded;
     struct wr_lane_handler described = {0};
     bool is_pushed = handler->is_pushed && engine->pushed_labels;
     struct wr_lane_change change = {.labels = is_pushed ? engine->pushed_labels : engine->labels,
@@ -44,10 +37,9 @@ static void update_lane(struct wr_engine *engine, struct wr_plan_handler *handle
         described = wr_instance_for_lane(handler->instance);
         change.handler = &described;
     }
-    if (wr_lane_config_apply(lane, &change, &lane_discarded))
+    if (wr_lane_config_apply(lane, &change, &discarded->handlers))
         wr_instance_attach(handler->instance, lane);
     handler->instance = NULL;
-    discard(discarded, &lane_discarded);
 }
 
 /* Lanes that keep their handler must still have it. Cancels their stop, so that they will not end. */
@@ -72,10 +64,8 @@ static bool is_planned(const struct wr_plan *plan, const struct wr_lane *lane)
 static void remove_lane(struct wr_engine *engine, struct wr_lane *lane, int64_t deadline_ns,
                         struct discarded *discarded)
 {
-    struct wr_lane_discarded lane_discarded;
-    if (wr_lane_config_remove(lane, deadline_ns, &lane_discarded))
+    if (wr_lane_config_remove(lane, deadline_ns, &discarded->handlers))
         engine->leaving++;
-    discard(discarded, &lane_discarded);
 }
 
 /* Equal labels keep their number, so that encoders keep the text they made of them. */
@@ -149,14 +139,14 @@ static void commit(struct wr_engine *engine, struct wr_plan *plan, struct discar
 static void make_room(struct discarded *discarded, struct wr_engine *engine, const struct wr_plan *plan)
 {
     discarded->room = 2 * (wr_lane_count(wr_engine_lanes(engine)) + plan->count) + 1;
-    discarded->instances = calloc(discarded->room, sizeof *discarded->instances);
+    discarded->handlers.instances = calloc(discarded->room, sizeof(struct wr_instance *));
 }
 
 static void free_discarded(struct discarded *discarded)
 {
-    for (size_t i = 0; discarded->instances && i < discarded->count; i++)
-        wr_instance_free(discarded->instances[i]);
-    free(discarded->instances);
+    for (size_t i = 0; i < discarded->handlers.count; i++)
+        wr_instance_free(discarded->handlers.instances[i]);
+    free(discarded->handlers.instances);
     wr_router_free(discarded->router, wr_clock_monotonic_ns());
     wr_config_drop(discarded->config);
 }
@@ -171,7 +161,7 @@ bool wr_commit(struct wr_engine *engine, struct wr_plan *plan)
      * not restart them. Without a router there are no lanes. */
     bool may_stop = engine->dispatcher.drain.router && atomic_load(&engine->producers->closed);
     bool fits = atomic_load(&engine->generation) == plan->generation && !may_stop;
-    fits = fits && discarded.instances && 2 * (wr_lane_count(engine->lanes) + plan->count) < discarded.room &&
+    fits = fits && discarded.handlers.instances && 2 * (wr_lane_count(engine->lanes) + plan->count) < discarded.room &&
            claim_lanes(plan);
     if (fits)
         commit(engine, plan, &discarded);

@@ -71,7 +71,6 @@ bool wr_lane_config_apply(struct wr_lane *lane, const struct wr_lane_change *cha
                           struct wr_lane_discarded *discarded)
 {
     bool replaced = false;
-    *discarded = (struct wr_lane_discarded){0};
     wr_lock_enter(&lane->lock);
     wr_lane_stop_cancel(lane);
     lane->journaled = change->journaled;
@@ -88,7 +87,6 @@ bool wr_lane_config_apply(struct wr_lane *lane, const struct wr_lane_change *cha
 
 bool wr_lane_config_remove(struct wr_lane *lane, int64_t deadline_ns, struct wr_lane_discarded *discarded)
 {
-    *discarded = (struct wr_lane_discarded){0};
     wr_lock_enter(&lane->lock);
     bool was_stopping = wr_lane_is_stopping(lane);
     bool runs = wr_lane_thread_runs(&lane->worker);

@@ -29,9 +29,10 @@ struct wr_lane_handler {
     const char *breach;     /* process state that create changed; lives until the process ends; NULL: none */
 };
 
-/* Instances that a change took out of use, for the caller to free without locks. */
+/* Instances that changes took out of use, for the caller to free without locks. Each change of a lane appends
+ * at most two, for which the caller has made room. */
 struct wr_lane_discarded {
-    struct wr_instance *instances[2];
+    struct wr_instance **instances;
     size_t count;
 };
 

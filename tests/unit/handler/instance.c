@@ -626,7 +626,8 @@ static struct wr_lane *make_lane(void)
 /* As a reload does for a lane without a worker. */
 static void apply_to(struct wr_lane *lane)
 {
-    struct wr_lane_discarded discarded;
+    struct wr_instance *instances[2];
+    struct wr_lane_discarded discarded = {.instances = instances};
     const struct wr_lane_handler handler = wr_instance_for_lane(instance);
     const struct wr_lane_change change = {.end_reason = WR_LANE_LIVES, .handler = &handler};
     cr_assert(wr_lane_config_apply(lane, &change, &discarded));

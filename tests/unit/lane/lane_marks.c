@@ -186,7 +186,8 @@ Test(lane_marks, a_flush_waits_for_the_handler_that_replaces_a_failed_one)
                                          .settings = fixture.settings};
     const struct wr_lane_change change = {
         .end_reason = WR_LANE_LIVES, .handler = &next, .journaled = fixture.lane->journaled};
-    struct wr_lane_discarded discarded;
+    struct wr_instance *instances[2];
+    struct wr_lane_discarded discarded = {.instances = instances};
     fixture.lane->worker.state = WR_THREAD_AWAKE;
     cr_assert_not(wr_lane_config_apply(fixture.lane, &change, &discarded));
     int64_t soon_ns = wr_clock_monotonic_ns() + 20 * WR_NS_PER_MS;

@@ -717,7 +717,8 @@ static int64_t in_an_hour(void)
 /* The lane's handler is configured again, gets three samples, and is removed again. */
 static void bring_back_and_remove(void)
 {
-    struct wr_lane_discarded discarded;
+    struct wr_instance *instances[2];
+    struct wr_lane_discarded discarded = {.instances = instances};
     const struct wr_lane_handler handler = {.instance = second,
                                             .identity = "second",
                                             .spool = path_in_folder("spool"),
@@ -746,7 +747,8 @@ static void log_slowly(void *ctx, int level, const char *line)
 Test(lane_spool, a_worker_that_ends_stays_if_a_handler_comes_and_goes_meanwhile, .timeout = 60)
 {
     struct wr_lane_call call;
-    struct wr_lane_discarded discarded;
+    struct wr_instance *instances[2];
+    struct wr_lane_discarded discarded = {.instances = instances};
     weir_outcome outcome;
     unsigned lines = 0;
     fixture.lane->handler.instance = first;
