@@ -130,21 +130,10 @@ void wr_lane_worker_set_done(weir_outcome *outcome, uint32_t count)
         outcome->done = outcome->code == WEIR_OUTCOME_OK ? count : 0;
 }
 
-/* Otherwise samples that the spooler is writing would be dropped, and delivered by a later process too. */
-static void wait_for_disk(struct wr_lane *lane)
-{
-    while (lane->spool_state.busy) {
-        wr_condition_wait(&lane->worker.work, &lane->lock, WR_NEVER);
-        wr_lane_thread_park_if_abandoned(lane);
-    }
-}
-
 void wr_lane_worker_finish(struct wr_lane *lane, const struct wr_lane_call *call, weir_outcome *outcome,
                            const struct wr_lane_omissions *omissions, const char *breach)
 {
     wr_lane_thread_leave(lane, breach);
-    if (outcome && outcome->code == WEIR_OUTCOME_FAILED)
-        wait_for_disk(lane);
     int64_t now_ns = wr_clock_monotonic_ns();
     switch (call->kind) {
     case WR_LANE_CALL_OPEN: wr_outcome_apply_open(lane, outcome, now_ns); break;
