@@ -496,12 +496,11 @@ static void sleep_until(struct wr_dispatcher *dispatcher, int64_t next_ns, bool 
     wr_wakeup_wait(&dispatcher->wakeup, timeout_ns > 0 ? timeout_ns : 0);
 }
 
-/* Until dispatcher->thread is set. */
-static void wait_until_started(struct wr_dispatcher *dispatcher)
+static void begin_thread(struct wr_dispatcher *dispatcher)
 {
     wr_lock_enter(&dispatcher->round);
-    while (dispatcher->thread_is_pending)
-        wr_condition_wait(&dispatcher->ended, &dispatcher->round, WR_NEVER);
+    dispatcher->thread = pthread_self();
+    dispatcher->has_thread = true;
     wr_lock_leave(&dispatcher->round);
 }
 
@@ -510,7 +509,7 @@ static void *run(void *argument)
     struct wr_dispatcher *dispatcher = argument;
     wr_thread_set_name("weir");
     wr_producers_mark_own();
-    wait_until_started(dispatcher);
+    begin_thread(dispatcher);
     for (;;) {
         int64_t next_ns;
         take_turn(dispatcher);
@@ -536,7 +535,7 @@ bool wr_dispatcher_start(struct wr_dispatcher *dispatcher)
     if (dispatcher->stopping || now_ns < dispatcher->start_again_ns)
         return false;
     dispatcher->start_again_ns = now_ns + START_AGAIN_S * WR_NS_PER_S;
-    dispatcher->running = dispatcher->starting = dispatcher->thread_is_pending = true;
+    dispatcher->running = dispatcher->starting = true;
     return true;
 }
 
@@ -544,13 +543,10 @@ bool wr_dispatcher_start(struct wr_dispatcher *dispatcher)
 static void start_thread(struct wr_dispatcher *dispatcher)
 {
     pthread_t thread;
-    bool started = wr_thread_start(run, dispatcher, &thread);
+    if (wr_thread_start(run, dispatcher, &thread))
+        return;
     wr_lock_enter(&dispatcher->round);
-    if (started)
-        dispatcher->thread = thread;
-    dispatcher->has_thread = started;
-    dispatcher->running = started;
-    dispatcher->thread_is_pending = false;
+    dispatcher->running = false;
     wr_condition_wake(&dispatcher->ended);
     wr_lock_leave(&dispatcher->round);
 }

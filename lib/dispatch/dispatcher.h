@@ -48,11 +48,10 @@ struct wr_dispatcher {
     void *ctx;
 
     bool stopping;          /* the thread has to end */
-    pthread_t thread;       /* if has_thread */
-    bool has_thread;        /* it was started, and nobody has joined it */
+    pthread_t thread;       /* if has_thread; set by itself */
+    bool has_thread;        /* it has begun, and nobody has joined it */
     _Atomic bool running;   /* the thread runs, or is starting; written under the round lock */
     bool starting;          /* who leaves the round starts it */
-    bool thread_is_pending; /* its thread must not begin yet */
     int64_t start_again_ns; /* no attempt to start it before this */
     struct wr_condition ended;
 
