@@ -633,15 +633,6 @@ struct wr_route *wr_router_resolve_series(struct wr_router *router, const struct
 
 /* ---- Summaries ------------------------------------------------------------------------------- */
 
-/* Also if the lane is in a feed, as it is with a journal. */
-static bool leads_to(const struct wr_branch *branch, const struct wr_feed_lane *lane)
-{
-    for (size_t i = 0; i < branch->lane_count; i++)
-        if (branch->lanes[i] == lane)
-            return true;
-    return false;
-}
-
 static void count_sums(struct wr_router *router, int64_t now_ns)
 {
     for (size_t i = 0; router->sums && i < router->lane_count; i++)
@@ -763,10 +754,11 @@ void wr_router_end_changed(struct wr_router *router, struct wr_router *next, str
 /* Whether an object in a route makes other values of the lane's than the program has added. */
 static bool is_mapped(const struct wr_router *router, const struct wr_feed_lane *lane)
 {
-    for (size_t i = 0; i < router->route_count; i++)
-        for (size_t j = 0; j < router->routes[i].mapped_count; j++)
-            if (leads_to(&router->routes[i].mapped[j], lane))
-                return true;
+    for (size_t i = 0; i < router->route_count; i++) {
+        const struct wr_branch *branch = wr_router_branch(&router->routes[i], lane);
+        if (branch && branch->mapper)
+            return true;
+    }
     return false;
 }
 
@@ -774,9 +766,11 @@ static void take_over_from(struct wr_router *router, const struct wr_registry *r
                            struct wr_feed_lane *lane, const struct wr_summer *from)
 {
     uint32_t place = 0, series;
-    while (wr_summer_next_total(from, &place, &series))
-        if (leads_to(&wr_router_series_route(router, registry, series)->plain, lane))
+    while (wr_summer_next_total(from, &place, &series)) {
+        const struct wr_route *route = wr_router_series_route(router, registry, series);
+        if (wr_router_branch(route, lane) == &route->plain)
             wr_summer_take_over(lane->summer, &lane->summing, from, series);
+    }
 }
 
 void wr_router_take_over_totals(struct wr_router *router, const struct wr_router *before,
