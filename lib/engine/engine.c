@@ -614,9 +614,7 @@ static void await_lanes(const struct wr_engine *engine, struct wr_lane *first, i
     if (quiet_ns == deadline_ns)
         return;
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
-        wr_lane_stop_await(lane, quiet_ns);
-    for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
-        wr_lane_stop_log_wait(lane, deadline_ns);
+        wr_lane_stop_await(lane, quiet_ns, deadline_ns);
 }
 
 /* Lets all lanes deliver, save and count what they have. */
@@ -655,9 +653,7 @@ int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_
     if (!settled || !counted)
         counted = drain_late(engine, lock_ns) && counted;
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
-        wr_lane_stop_log_total(lane);
-    for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
-        wr_lane_stop_release_spool(lane);
+        wr_lane_stop_finish(lane);
     leave_journal(engine, lock_ns);
     wr_dispatcher_wait_logged(&engine->dispatcher, wr_clock_monotonic_ns() + engine->limits.logging_ns);
     if (!counted)

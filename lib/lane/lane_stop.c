@@ -100,14 +100,6 @@ void wr_lane_stop_save(struct wr_lane *lane, int64_t deadline_ns, int64_t limit_
     wr_lane_unlock_from_program(lane, &signals);
 }
 
-void wr_lane_stop_release_spool(struct wr_lane *lane)
-{
-    sigset_t signals;
-    wr_lane_lock_from_program(lane, &signals);
-    wr_spool_io_release(lane);
-    wr_lane_unlock_from_program(lane, &signals);
-}
-
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
 /* The process may end next: waits for the messages that other threads are logging. The log may be a function of
@@ -127,14 +119,6 @@ static void wait_for_callback(struct wr_lane *lane, int64_t limit_ns, const sigs
         wr_condition_wait_open(&lane->progress, &lane->lock, limit_ns, signals);
 }
 
-void wr_lane_stop_await(struct wr_lane *lane, int64_t until_ns)
-{
-    sigset_t signals;
-    wr_lane_lock_from_program(lane, &signals);
-    wait_for_end(lane, until_ns, &signals);
-    wr_lane_unlock_from_program(lane, &signals);
-}
-
 static void log_wait(struct wr_lane *lane, int64_t deadline_ns)
 {
     const char *why = wr_delivery_why_failing(&lane->delivery);
@@ -147,20 +131,13 @@ static void log_wait(struct wr_lane *lane, int64_t deadline_ns)
                 why ? "; failing: " : "", why ? why : "");
 }
 
-void wr_lane_stop_log_wait(struct wr_lane *lane, int64_t deadline_ns)
+void wr_lane_stop_await(struct wr_lane *lane, int64_t until_ns, int64_t deadline_ns)
 {
     sigset_t signals;
     wr_lane_lock_from_program(lane, &signals);
+    wait_for_end(lane, until_ns, &signals);
     if (wr_lane_thread_runs(&lane->worker))
         log_wait(lane, deadline_ns);
-    wr_lane_unlock_from_program(lane, &signals);
-}
-
-void wr_lane_stop_log_total(struct wr_lane *lane)
-{
-    sigset_t signals;
-    wr_lane_lock_from_program(lane, &signals);
-    wr_losses_log_total(lane);
     wr_lane_unlock_from_program(lane, &signals);
 }
 
@@ -203,4 +180,13 @@ void wr_lane_stop_wait(struct wr_lane *lane, int64_t deadline_ns, int64_t loggin
         join(lane->worker.id, limit_ns);
     if (spooler_ended)
         join(lane->spooler.id, limit_ns);
+}
+
+void wr_lane_stop_finish(struct wr_lane *lane)
+{
+    sigset_t signals;
+    wr_lane_lock_from_program(lane, &signals);
+    wr_losses_log_total(lane);
+    wr_spool_io_release(lane);
+    wr_lane_unlock_from_program(lane, &signals);
 }

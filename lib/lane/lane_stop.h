@@ -1,6 +1,6 @@
 /* lane_stop: a lane comes to its end. [any thread, without locks]
  *
- * A shutdown calls, each for all lanes: request, await, log_wait, save, wait, log_total, release_spool. */
+ * A shutdown calls, each for all lanes: request, await, save, wait, finish. */
 #ifndef WR_LANE_STOP_H
 #define WR_LANE_STOP_H
 
@@ -24,13 +24,10 @@ void wr_lane_stop_wait(struct wr_lane *lane, int64_t deadline_ns, int64_t loggin
 
 /* Waits until the worker has ended, or until_ns; then logs what the lane is still waited for, up to
  * deadline_ns. */
-void wr_lane_stop_await(struct wr_lane *lane, int64_t until_ns);
-void wr_lane_stop_log_wait(struct wr_lane *lane, int64_t deadline_ns);
+void wr_lane_stop_await(struct wr_lane *lane, int64_t until_ns, int64_t deadline_ns);
 
-/* Logs the total of what was dropped. The lane must have come to its end. */
-void wr_lane_stop_log_total(struct wr_lane *lane);
-
-/* Releases what is on disk to other processes. The lane must have come to its end. */
-void wr_lane_stop_release_spool(struct wr_lane *lane);
+/* Logs the total of what was dropped, and releases what is on disk to other processes. The lane must have come
+ * to its end. */
+void wr_lane_stop_finish(struct wr_lane *lane);
 
 #endif

@@ -289,7 +289,7 @@ Test(lane_message, the_total_is_logged_at_the_end_by_reason)
     wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
     wr_lane_stop_wait(fixture.lane, 0, 3600 * WR_NS_PER_S);
     assert_logged(WEIR_LOG_ERROR, "push: shutting down; not delivered in time: 100 dropped");
-    wr_lane_stop_log_total(fixture.lane);
+    wr_lane_stop_finish(fixture.lane);
     assert_logged(WEIR_LOG_ERROR, "push: 320 values dropped in all (220 full, 100 shutdown)");
 }
 
@@ -300,7 +300,7 @@ Test(lane_message, a_total_that_was_logged_is_not_repeated)
     wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
     wr_lane_stop_wait(fixture.lane, 0, 3600 * WR_NS_PER_S);
     int count = fixture.book.count;
-    wr_lane_stop_log_total(fixture.lane);
+    wr_lane_stop_finish(fixture.lane);
     cr_assert_eq(fixture.book.count, count);
 }
 
@@ -310,7 +310,7 @@ Test(lane_message, values_dropped_after_the_handler_failed_are_in_the_total)
     fixture_finish_emit_with(&fixture, (weir_outcome){.code = WEIR_OUTCOME_FAILED, .reason = "no such bucket"},
                              0);
     fixture_offer(&fixture, 200);
-    wr_lane_stop_log_total(fixture.lane);
+    wr_lane_stop_finish(fixture.lane);
     assert_logged(WEIR_LOG_ERROR, "push: 205 values dropped in all (205 failed)");
 }
 
@@ -319,12 +319,11 @@ Test(lane_message, what_the_end_waits_for_is_logged)
     load(5);
     fail("refused");
     fixture.lane->worker.state = WR_THREAD_AWAKE;
-    wr_lane_stop_await(fixture.lane, 0);
-    wr_lane_stop_log_wait(fixture.lane, WR_NEVER);
+    wr_lane_stop_await(fixture.lane, 0, WR_NEVER);
     assert_logged(WEIR_LOG_WARNING,
                   "push: shutting down: waiting for this handler: 5 queued; failing: refused");
     fixture.lane->worker.state = WR_THREAD_NONE;
-    wr_lane_stop_log_wait(fixture.lane, WR_NEVER);
+    wr_lane_stop_await(fixture.lane, 0, WR_NEVER);
     cr_assert_eq(fixture.book.count, 2);
 }
 
