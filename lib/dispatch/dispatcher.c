@@ -475,9 +475,9 @@ void wr_dispatcher_end_series(struct wr_dispatcher *dispatcher, const uint32_t *
     }
 }
 
-void wr_dispatcher_add(struct wr_dispatcher *dispatcher, const weir_sample *samples, uint32_t count)
+void wr_dispatcher_add(struct wr_dispatcher *dispatcher, const weir_sample *sample)
 {
-    wr_drain_add(&dispatcher->drain, samples, count);
+    wr_drain_add(&dispatcher->drain, sample);
     wr_drain_commit(&dispatcher->drain, NULL, 0);
 }
 

@@ -101,9 +101,9 @@ struct wr_router *wr_dispatcher_switch(struct wr_dispatcher *dispatcher, struct 
  * that are shared beyond a limit stay, since others may still add to them. */
 void wr_dispatcher_end_series(struct wr_dispatcher *dispatcher, const uint32_t *series, size_t count);
 
-/* [dispatcher's round] Adds one event of weir's own metrics. It is in no ring, and not in the process's ledger.
+/* [dispatcher's round] Adds a sample of weir's own metrics. It is in no ring, and not in the process's ledger.
  */
-void wr_dispatcher_add(struct wr_dispatcher *dispatcher, const weir_sample *samples, uint32_t count);
+void wr_dispatcher_add(struct wr_dispatcher *dispatcher, const weir_sample *sample);
 
 /* [dispatcher's round] Starts the thread unless it runs, when the caller leaves the round: starting it
  * allocates. Returns false if it cannot be started now. */

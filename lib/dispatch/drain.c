@@ -332,53 +332,46 @@ WR_NEVER_INLINE static void take_mapped_event(struct wr_drain *drain, struct wr_
 
 /* ---- What is in no ring ---------------------------------------------------------------------- */
 
-static void sum_unmapped(const weir_sample *samples, uint32_t count, const struct wr_branch *branch)
-{
-    for (size_t i = 0; i < branch->summed_count; i++)
-        for (uint32_t j = 0; j < count; j++)
-            wr_feed_sum(branch->summed[i], &samples[j]);
-}
-
 /* to_sums: also to the feeds of lanes that sum. */
-static void add_unmapped(const weir_sample *samples, uint32_t count, const struct wr_branch *branch,
-                         bool to_sums, int64_t now_ns)
+static void add_unmapped(const weir_sample *sample, const struct wr_branch *branch, bool to_sums,
+                         int64_t now_ns)
 {
     for (size_t i = 0; i < branch->feed_count; i++) {
         if (branch->feeds[i]->sums && !to_sums)
             continue;
-        weir_sample *to = wr_feed_reserve(branch->feeds[i], count, 0, now_ns);
+        weir_sample *to = wr_feed_reserve(branch->feeds[i], 1, 0, now_ns);
         if (!to)
             continue;
-        memcpy(to, samples, count * sizeof *samples);
-        wr_feed_added(branch->feeds[i], count);
+        *to = *sample;
+        wr_feed_added(branch->feeds[i], 1);
     }
 }
 
-static void add_to_mapped(struct wr_drain *drain, const weir_sample *samples, uint32_t count,
-                          const struct wr_branch *branch, int64_t now_ns)
+static void add_to_mapped(struct wr_drain *drain, const weir_sample *sample, const struct wr_branch *branch,
+                          int64_t now_ns)
 {
-    const struct mapped_event mapped = {.slots = {.slots = samples, .mask = UINT64_MAX, .end = count},
-                                        .time_ns = samples[0].time_ns};
+    const struct mapped_event mapped = {.slots = {.slots = sample, .mask = UINT64_MAX, .end = 1},
+                                        .time_ns = sample->time_ns};
     wr_mapper_event(branch->mapper, &mapped.slots, &drain->mapping);
     count_left_out(&drain->mapping, branch, false);
     add_mapped(drain, &mapped, branch, now_ns);
 }
 
 /* Except for the handlers that sum it as it is; those that are in feeds only if to_sums. */
-static void add_unsummed(struct wr_drain *drain, const weir_sample *samples, uint32_t count,
-                         const struct wr_route *route, bool to_sums)
+static void add_unsummed(struct wr_drain *drain, const weir_sample *sample, const struct wr_route *route,
+                         bool to_sums)
 {
     int64_t now_ns = wr_clock_monotonic_ns();
-    add_unmapped(samples, count, &route->plain, to_sums, now_ns);
+    add_unmapped(sample, &route->plain, to_sums, now_ns);
     for (size_t i = 0; i < route->mapped_count; i++)
-        add_to_mapped(drain, samples, count, &route->mapped[i], now_ns);
+        add_to_mapped(drain, sample, &route->mapped[i], now_ns);
 }
 
-void wr_drain_add(struct wr_drain *drain, const weir_sample *samples, uint32_t count)
+void wr_drain_add(struct wr_drain *drain, const weir_sample *sample)
 {
-    const struct wr_route *route = wr_router_series_route(drain->router, drain->registry, samples[0].series);
-    sum_unmapped(samples, count, &route->plain);
-    add_unsummed(drain, samples, count, route, true);
+    const struct wr_route *route = wr_router_series_route(drain->router, drain->registry, sample->series);
+    sum(sample, &route->plain);
+    add_unsummed(drain, sample, route, true);
 }
 
 static int64_t wall_ns(const struct wr_drain *drain)
@@ -403,7 +396,7 @@ static void spread(struct wr_drain *drain, uint32_t series, const struct wr_cell
     if (wr_instrument_read_level(wr_registry_series(drain->registry, series), &level))
         sample.value.f64 = level;
     for (uint64_t i = 0; i < taken->values; i++)
-        add_unsummed(drain, &sample, 1, route, false);
+        add_unsummed(drain, &sample, route, false);
 }
 
 /* With a journal the lanes that sum are in feeds, and get a summary. Rooms are made first: until the cell is

@@ -45,8 +45,8 @@ uint64_t wr_drain_cells(struct wr_drain *drain, struct wr_cells *cells);
 /* The same of one series. */
 uint64_t wr_drain_cell(struct wr_drain *drain, struct wr_cells *cells, uint32_t series);
 
-/* Adds an event that is in no ring. */
-void wr_drain_add(struct wr_drain *drain, const weir_sample *samples, uint32_t count);
+/* Adds a sample that is in no ring. */
+void wr_drain_add(struct wr_drain *drain, const weir_sample *sample);
 
 /* Commits a round of the journal, if there is one: everything in the ring before the position is in segments.
  * Until then no lane may see these samples, and the writer of the ring must not reuse its slots. ring NULL: the

@@ -41,7 +41,7 @@ static void add(struct report *report, const char *reason, const char *name, uin
         .time_ns = report->time_ns,
         .value.i64 = (int64_t)value,
     };
-    wr_dispatcher_add(report->dispatcher, &sample, 1);
+    wr_dispatcher_add(report->dispatcher, &sample);
 }
 
 static void add_total(struct report *report, const char *name, uint64_t value)
