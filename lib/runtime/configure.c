@@ -237,11 +237,11 @@ static void configure_from_environment(struct wr_runtime *runtime)
                  has_variable ? "WEIR_CONFIG" : "BENCHMARK_AI");
 }
 
-/* A forked child repeats its parent's configuration. */
-static void configure_child(struct wr_runtime *runtime, const struct wr_engine *parent)
+/* A forked child repeats the configuration of its nearest configured ancestor. */
+static void configure_child(struct wr_runtime *runtime, const struct wr_engine *ancestor)
 {
     struct wr_error error = {0};
-    struct wr_config *config = wr_tee_without(atomic_load(&parent->config));
+    struct wr_config *config = wr_tee_without(atomic_load(&ancestor->config));
     expect_journal(runtime, config);
     const struct request request = {.kind = REPLACE, .config = config};
     if (!wr_config_read_labels_again(config, &error) ||
@@ -281,9 +281,8 @@ static void configure_first(void *argument)
     runtime->watcher.reload = reload_in_background;
     runtime->watcher.ctx = runtime;
     read_tee(runtime);
-    const struct wr_engine *parent = wr_runtime_engine(runtime)->forsaken;
-    if (parent && runtime->parent_was_ready)
-        configure_child(runtime, parent);
+    if (runtime->ancestor)
+        configure_child(runtime, runtime->ancestor);
     else
         configure_from_environment(runtime);
     if (!ensure_router(runtime, &error))

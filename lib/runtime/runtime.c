@@ -347,7 +347,8 @@ static bool restart(struct wr_runtime *runtime)
     wr_watcher_after_fork(&runtime->watcher);
     wr_collectors_after_fork(&runtime->collectors);
     wr_status_after_fork(&runtime->status);
-    runtime->parent_was_ready = atomic_load(&runtime->readiness) == WR_READINESS_DONE;
+    if (atomic_load(&runtime->readiness) == WR_READINESS_DONE)
+        runtime->ancestor = old;
     atomic_store(&runtime->readiness, WR_READINESS_NONE);
     struct wr_engine *engine = make_engine(runtime);
     if (!engine)

@@ -72,11 +72,12 @@ struct wr_runtime {
     /* why the environment's configuration is not used; code 0: it is, or there is none. Written before
      * readiness is DONE. */
     struct wr_error first_error;
-    bool from_environment;   /* WEIR_CONFIG or BENCHMARK_AI is valid, and takes precedence */
-    struct wr_config *tee;   /* of WEIR_TEE, held; NULL: none. Set before the first configuration */
-    bool has_tee_read;       /* WEIR_TEE was read: once, also for forked children */
+    bool from_environment; /* WEIR_CONFIG or BENCHMARK_AI is valid, and takes precedence */
+    struct wr_config *tee; /* of WEIR_TEE, held; NULL: none. Set before the first configuration */
+    bool has_tee_read;     /* WEIR_TEE was read: once, also for forked children */
+    /* in a forked child: the engine of its nearest ancestor that was configured; NULL: none was */
+    const struct wr_engine *ancestor;
     _Atomic bool tee_logged; /* that it does not go with the program's configuration */
-    bool parent_was_ready;   /* in a forked child: the parent was configured */
     _Atomic bool ends_early; /* exit has to shut down before all exit handlers, see runtime.c */
     _Atomic bool exit_ends;  /* the shutdown is that of exit, and not the program's own */
 

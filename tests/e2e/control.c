@@ -674,6 +674,47 @@ Test(control, threads_that_wait_do_not_disturb_each_other)
     assert_ledger("c");
 }
 
+/* ---- Forked children ------------------------------------------------------------------------- */
+
+/* Returns how the child ended, which runs `code` and exits with what that returns. */
+static int run_in_child(int (*code)(void))
+{
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        plain_hang_no_longer_than(HANG_S);
+        _exit(code());
+    }
+    return child > 0 && waitpid(child, &status, 0) == child ? status : -1;
+}
+
+static void skip_if_sanitized(void)
+{
+    if (plain_is_sanitized(""))
+        cr_skip_test("the sanitizers' allocators and thread lists do not survive a fork of a threaded program");
+}
+
+static int add_routed(void)
+{
+    weir_handler_stats stats;
+    if (weir_add_value(weir_get_stream("g"), "x", 1) || weir_flush(-1))
+        return 1;
+    return weir_get_handler_stats("null", &stats, sizeof stats) || stats.delivered != 1 ? 2 : 0;
+}
+
+static int get_a_stream_and_fork(void)
+{
+    return weir_get_stream("g") ? run_in_child(add_routed) != 0 : 1;
+}
+
+Test(control, a_grandchild_has_the_configuration_also_if_its_parent_has_added_no_value)
+{
+    skip_if_sanitized();
+    configure("{\"groups\":{\"*\":\"null\"}}");
+    cr_assert_eq(run_in_child(get_a_stream_and_fork), 0);
+    cr_assert_eq(run_in_child(add_routed), 0);
+}
+
 /* ---- Shutting down --------------------------------------------------------------------------- */
 
 Test(control, shutdown_delivers_and_later_calls_are_counted_no_ops)
