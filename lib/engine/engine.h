@@ -63,10 +63,12 @@ struct wr_engine {
     _Atomic int64_t configured_ns;      /* wall clock of the last commit; 0: none */
     _Atomic uint64_t labels_made;
     _Atomic bool closed, overflow_logged, full_logged;
-    _Atomic(pthread_t) closer;      /* the thread that shuts down */
-    _Atomic uint32_t ended;         /* 1: the shutdown is finished; a futex, for other threads that shut down */
-    _Atomic bool journals;          /* a journal was started: it is in use until the end */
-    _Atomic bool unfinished;        /* the process ends before another thread's shutdown is finished */
+    _Atomic(pthread_t) closer; /* the thread that shuts down */
+    _Atomic uint32_t ended;    /* 1: the shutdown is finished; a futex, for other threads that shut down */
+    _Atomic bool journals;     /* a journal was started: it is in use until the end */
+    _Atomic bool unfinished;   /* the process ends before another thread's shutdown is finished */
+    _Atomic bool reported;     /* the ledger was, when there were so many refused values: */
+    _Atomic uint64_t reported_refused;
     struct wr_error shutdown_error; /* its result, if it failed; written before `ended` */
     bool abandoned;             /* the parent's engine in a forked child, after fork abandoned its handlers */
     struct wr_engine *forsaken; /* in a forked child, the parent's: kept reachable, never touched */

@@ -37,6 +37,15 @@ struct wr_runtime *wr_runtime_find(void)
     return is_being_created(word) ? NULL : (struct wr_runtime *)word;
 }
 
+enum { WIPED, ALIVE, RESTARTING };
+
+/* Returns the engine of this process; NULL: it has none, as a child that has not used weir since its fork. */
+static struct wr_engine *own_engine(const struct wr_runtime *runtime)
+{
+    bool is_alive = runtime && atomic_load(&runtime->life->alive) == ALIVE;
+    return is_alive ? atomic_load(&runtime->engine) : NULL;
+}
+
 /* ---- Exit ------------------------------------------------------------------------------------ */
 
 /* Another thread shuts down, or one has. */
@@ -73,11 +82,11 @@ static void at_exit(void)
     WR_CANCEL_DISABLED;
     struct wr_error error;
     struct wr_runtime *runtime = wr_runtime_find();
+    struct wr_engine *engine = own_engine(runtime);
     /* a child that has added nothing since its fork has nothing to deliver, and a thread of weir's own cannot
      * wait for itself */
-    if (!runtime || !atomic_load(&runtime->life->alive) || wr_producer_is_own())
+    if (!engine || wr_producer_is_own())
         return;
-    struct wr_engine *engine = atomic_load(&runtime->engine);
     if (atomic_load(&engine->unfinished)) /* at_exit is registered several times, and waits once */
         return;
     const struct wr_config *config = atomic_load(&engine->config);
@@ -123,11 +132,12 @@ static void watch_main_thread(void)
 static void report_late(void)
 {
     struct wr_runtime *runtime = wr_runtime_find();
-    if (!runtime)
+    const struct wr_engine *engine = own_engine(runtime);
+    if (!engine)
         return;
     /* a function of the program may be unusable by now: it is called only if the program asks for reports */
     bool warns = atomic_load(&runtime->exit_ends) && !atomic_load(&runtime->log.sink);
-    wr_report_write_late(atomic_load(&runtime->engine), warns ? WEIR_LOG_WARNING : WEIR_LOG_INFO);
+    wr_report_write_late(engine, warns ? WEIR_LOG_WARNING : WEIR_LOG_INFO);
 }
 
 /* The main thread need not be one that uses weir. An exit handler that is registered this early runs after
@@ -161,15 +171,17 @@ static void register_exit(void *ctx, struct wr_type *type)
 static void before_fork(void)
 {
     struct wr_runtime *runtime = wr_runtime_find();
-    if (runtime && atomic_load(&runtime->life->alive))
-        wr_fork_prepare(&runtime->fork, atomic_load(&runtime->engine), &runtime->status.file);
+    struct wr_engine *engine = own_engine(runtime);
+    if (engine)
+        wr_fork_prepare(&runtime->fork, engine, &runtime->status.file);
 }
 
 static void after_fork_in_parent(void)
 {
     struct wr_runtime *runtime = wr_runtime_find();
-    if (runtime && atomic_load(&runtime->life->alive))
-        wr_fork_parent(&runtime->fork, atomic_load(&runtime->engine), &runtime->status.file);
+    struct wr_engine *engine = own_engine(runtime);
+    if (engine)
+        wr_fork_parent(&runtime->fork, engine, &runtime->status.file);
 }
 
 /* By the thread that forked. */
@@ -192,7 +204,7 @@ static void after_fork_in_child(void)
     if (!runtime)
         return;
     if (runtime->life->process != getpid()) {
-        atomic_store(&runtime->life->alive, 0);
+        atomic_store(&runtime->life->alive, WIPED);
         give_up_parent(runtime);
     }
     wr_fork_child_leave(&runtime->fork);
@@ -285,7 +297,7 @@ static bool set_up(struct wr_runtime *runtime)
     if (!engine)
         return false;
     atomic_store(&runtime->engine, engine);
-    atomic_store(&runtime->life->alive, 1);
+    atomic_store(&runtime->life->alive, ALIVE);
     watch_main_thread();
     if (wr_log_wants(&runtime->log, WEIR_LOG_INFO)) /* the ledger is reported even without a handler */
         atexit(at_exit);
@@ -357,8 +369,6 @@ static bool restart(struct wr_runtime *runtime)
     atomic_store(&runtime->engine, engine);
     return true;
 }
-
-enum { WIPED, ALIVE, RESTARTING };
 
 static bool restart_or_wait(struct wr_runtime *runtime)
 {

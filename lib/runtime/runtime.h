@@ -55,7 +55,7 @@ struct wr_source_hooks {
 
 /* A page that is wiped in a forked child. */
 struct wr_life {
-    _Atomic uint32_t alive;           /* 1: `engine` belongs to this process */
+    _Atomic uint32_t alive;           /* see runtime.c; 0: `engine` is the parent's */
     const struct wr_producer *forker; /* in a child: of the thread that forked; NULL: not known */
     pid_t process;                    /* in a child: itself, once it has given up what is its parent's */
 };

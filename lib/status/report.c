@@ -244,12 +244,6 @@ static void report_entries(struct wr_engine *engine, const struct wr_metric_rule
                      count - ENTRIES_MOST);
 }
 
-/* By the process that has reported. */
-static struct {
-    _Atomic pid_t process; /* after the other */
-    _Atomic uint64_t refused;
-} reported;
-
 /* Takes no lock: at the end of a process, threads that held one may be gone. */
 static uint64_t count_refused(const struct wr_engine *engine)
 {
@@ -261,9 +255,9 @@ static uint64_t count_refused(const struct wr_engine *engine)
 
 void wr_report_write_late(const struct wr_engine *engine, int level)
 {
-    if (atomic_load(&reported.process) != getpid())
+    if (!atomic_load(&engine->reported))
         return;
-    uint64_t late = count_refused(engine) - atomic_load(&reported.refused);
+    uint64_t late = count_refused(engine) - atomic_load(&engine->reported_refused);
     if (late)
         wr_log_write(engine->log, level,
                      "ledger: process %ld: %" PRIu64 " more values refused, which were added after the end",
@@ -273,8 +267,8 @@ void wr_report_write_late(const struct wr_engine *engine, int level)
 void wr_report_write(struct wr_engine *engine)
 {
     uint64_t generation;
-    atomic_store(&reported.refused, count_refused(engine));
-    atomic_store(&reported.process, getpid());
+    atomic_store(&engine->reported_refused, count_refused(engine));
+    atomic_store(&engine->reported, true);
     if (!wr_log_wants(engine->log, WEIR_LOG_INFO))
         return;
     struct wr_config *config = wr_engine_config(engine, &generation);

@@ -4,11 +4,13 @@
 #include <dirent.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -713,6 +715,55 @@ Test(control, a_grandchild_has_the_configuration_also_if_its_parent_has_added_no
     configure("{\"groups\":{\"*\":\"null\"}}");
     cr_assert_eq(run_in_child(get_a_stream_and_fork), 0);
     cr_assert_eq(run_in_child(add_routed), 0);
+}
+
+static _Thread_local bool stops_in_getpid;
+static sem_t stopped, released;
+
+/* weir compares the process as it begins anew in a child: there a thread can be stopped. */
+__attribute__((visibility("default"))) pid_t getpid(void)
+{
+    if (stops_in_getpid) {
+        stops_in_getpid = false;
+        sem_post(&stopped);
+        sem_wait(&released);
+    }
+    return (pid_t)syscall(SYS_getpid);
+}
+
+static void *begin_anew(void *argument)
+{
+    stops_in_getpid = true;
+    weir_get_stream("g");
+    return argument;
+}
+
+static void fail_at_message(void *ctx, int level, const char *message)
+{
+    (void)ctx;
+    (void)level;
+    (void)message;
+    _exit(1);
+}
+
+static int exit_while_another_thread_begins_anew(void)
+{
+    pthread_t thread;
+    sem_init(&stopped, 0, 0);
+    sem_init(&released, 0, 0);
+    if (pthread_create(&thread, NULL, begin_anew, NULL) != 0)
+        return 2;
+    sem_wait(&stopped);
+    exit(0);
+}
+
+Test(control, the_exit_of_a_child_that_has_no_handlers_yet_leaves_those_of_its_parent)
+{
+    skip_if_sanitized();
+    weir_set_log(fail_at_message, NULL);
+    configure("{\"groups\":{\"*\":\"null\"}}");
+    cr_assert_eq(weir_add_value(weir_get_stream("g"), "x", 1), 0);
+    cr_assert_eq(run_in_child(exit_while_another_thread_begins_anew), 0);
 }
 
 /* ---- Shutting down --------------------------------------------------------------------------- */
