@@ -426,8 +426,8 @@ typedef struct weir_handler_type {
     void (*emit_now)(void *self, const weir_batch *batch, weir_outcome *outcome);
 
     /* [fork] Optional, for a handler with descriptors. Gives up the parent's connection: calls close(2) for the
-     * instance's descriptors and nothing else, since other threads may have held any lock. The instance is
-     * never used again in the child. */
+     * instance's descriptors, fstat(2) to see that they still are its own, and nothing else, since other
+     * threads may have held any lock. The instance is never used again in the child. */
     void (*abandon)(void *self);
 
     /* [check] Optional. Finds out, within timeout_ms milliseconds, whether the destination can be reached now.

@@ -464,7 +464,7 @@ template <typename Handler> class callbacks
  *     void flush(int64_t timeout_ms)
  *     void wake(int why)
  *     std::string probe(int64_t timeout_ms)                 returns a remark, or ""
- *     void abandon() noexcept                               calls close(2) and nothing else
+ *     void abandon() noexcept                               calls close(2), fstat(2) and nothing else
  *     bool emit_now(weir::batch &batch) noexcept            on the caller's thread: neither waits nor
  * allocates; false: emit gets what is not settled, at once */
 template <typename Handler>

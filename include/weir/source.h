@@ -375,9 +375,9 @@ typedef struct weir_source_type {
     /* [configuring] Frees the instance. It is closed, or was never opened, and its thread has ended. */
     void (*destroy)(void *self);
 
-    /* [fork] Optional, for a source with descriptors. Calls close(2) for the instance's descriptors and nothing
-     * else; also of one that is closed, so close has to note that they are. The instance is never used again in
-     * the child: a forked process has no sources. */
+    /* [fork] Optional, for a source with descriptors. Calls close(2) for the instance's descriptors, fstat(2)
+     * to see that they still are its own, and nothing else; also of one that is closed, so close has to note
+     * that they are. The instance is never used again in the child: a forked process has no sources. */
     void (*abandon)(void *self);
 
     /* [check] Optional. Finds out, within timeout_ms milliseconds, whether it could read now what it reads

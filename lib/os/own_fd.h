@@ -57,7 +57,7 @@ static inline void wr_own_fd_close(struct wr_own_fd *own)
 /* [fork] In the child. */
 static inline void wr_own_fd_abandon(const struct wr_own_fd *own)
 {
-    if (own->fd >= 0)
+    if (wr_own_fd_is_open(own))
         close(own->fd);
 }
 

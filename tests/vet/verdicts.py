@@ -69,7 +69,7 @@ VERDICTS = {
     "probe_leaks": ("probe", "probe leaves a descriptor open: .*memfd:lost"),
     "probe_late": ("probe", "probe with a timeout of 2000 ms returns after [0-9]+ ms"),
     "wake_crashes": ("wake", KILLED + "wake for a timer"),
-    "abandon_writes": ("abandon", r"abandon calls write; it may call close\(2\) and nothing else"),
+    "abandon_writes": ("abandon", r"abandon calls write; it may call close\(2\), fstat\(2\) and nothing else"),
     "abandon_crashes": ("fork", "a forked child is killed by Segmentation fault"),
     "logs_secret": ("life", 'a log message contains the value of the option "token", which is secret'),
     # two threads call at once, and the other one may be between two calls

@@ -94,10 +94,10 @@ static void check_abandon(struct vet_probe *probe, int descriptors)
         vet_pass("it has none, and no descriptors either");
     bool watched = vet_watch(VET_WATCH_ALL_BUT_CLOSE, abandon, probe, text, sizeof text);
     if (watched && *text)
-        vet_fail(
-            "abandon %s; it may call close(2) and nothing else: it runs in a forked child, where other threads "
-            "may have held any lock",
-            text);
+        vet_fail("abandon %s; it may call close(2), fstat(2) and nothing else: it runs in a forked child, "
+                 "where other "
+                 "threads may have held any lock",
+                 text);
     abandon(probe);
     vet_descriptors_check(descriptors, 0, "abandon leaves descriptors open");
     if (!watched)

@@ -160,10 +160,10 @@ void vet_check_source_abandon(const struct vet_subject *subject)
     bool watched =
         specimen.type->abandon && vet_watch(VET_WATCH_ALL_BUT_CLOSE, abandon, &specimen, text, sizeof text);
     if (watched && *text)
-        vet_fail(
-            "abandon %s; it may call close(2) and nothing else: it runs in a forked child, where other threads "
-            "may have held any lock",
-            text);
+        vet_fail("abandon %s; it may call close(2), fstat(2) and nothing else: it runs in a forked child, "
+                 "where other "
+                 "threads may have held any lock",
+                 text);
     vet_specimen_go_on(&specimen);
     vet_specimen_stop(&specimen, "after a fork");
     vet_specimen_destroy(&specimen);

@@ -222,9 +222,24 @@ static void describe_io(const struct seccomp_notif *request, const struct descri
         snprintf(description->text, description->size, "opens %.200s (openat)", path);
 }
 
+static bool is_fstat(const struct seccomp_data *call)
+{
+#ifdef SYS_fstat
+    if (call->nr == SYS_fstat)
+        return true;
+#endif
+#ifdef SYS_newfstatat
+    if (call->nr == SYS_newfstatat && call->args[3] & AT_EMPTY_PATH)
+        return true;
+#endif
+    return call->nr == SYS_statx && call->args[2] & AT_EMPTY_PATH;
+}
+
 static void describe_any(const struct seccomp_notif *request, const struct description *description)
 {
     const struct call *known = find_call(request->data.nr, IO);
+    if (is_fstat(&request->data))
+        return;
     if (known)
         snprintf(description->text, description->size, "calls %s", known->name);
     else

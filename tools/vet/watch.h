@@ -8,7 +8,7 @@
 
 enum vet_watch_kind {
     VET_WATCH_IO,            /* calls that open, connect, write, wait, or start threads and processes */
-    VET_WATCH_ALL_BUT_CLOSE, /* every call except close(2), exit_group(2) and those of malloc(3) */
+    VET_WATCH_ALL_BUT_CLOSE, /* every call except close(2), fstat(2), exit_group(2) and those of malloc(3) */
     VET_WATCH_NOW,           /* calls that wait, or start threads and processes */
     VET_WATCH_THREADS,       /* ends of threads, which it only delays; the text is "" */
 };

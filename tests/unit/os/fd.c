@@ -45,6 +45,18 @@ Test(fd, a_descriptor_is_compared_with_its_file)
     cr_assert_not(wr_fd_is_file(fd, status.st_dev, status.st_ino));
 }
 
+Test(fd, a_child_closes_only_what_still_is_its_parents)
+{
+    struct wr_own_fd own = {.fd = -1}, kept = {.fd = -1};
+    cr_assert(wr_own_fd_set(&own, wr_fd_open("/dev/null", O_WRONLY, 0)));
+    cr_assert(wr_own_fd_set(&kept, wr_fd_open("/dev/null", O_WRONLY, 0)));
+    int other = wr_fd_open("/dev/zero", O_RDONLY, 0);
+    cr_assert_eq(dup2(other, own.fd), own.fd);
+    wr_own_fd_abandon(&own);
+    wr_own_fd_abandon(&kept);
+    cr_assert(fcntl(own.fd, F_GETFD) >= 0 && fcntl(kept.fd, F_GETFD) < 0);
+}
+
 Test(fd, a_path_is_compared_with_the_file_without_following_links, .fini = remove_folder)
 {
     const char *path = make_file("file", "", 0600), *link = path_in_folder("link");
