@@ -283,18 +283,19 @@ bool wr_family_means_something(const struct wr_registry *registry, const struct 
 
 /* ---- The program ----------------------------------------------------------------------------- */
 
-/* The family of a stream's name. NULL: refused, with the error set. */
-static struct wr_family *make_for(struct wr_registry *registry, struct weir_stream *stream, const char *name,
-                                  struct wr_error *error)
+/* The length of a stream's name. 0: refused, with the error set. */
+static size_t check_name(const struct weir_stream *stream, const char *name, struct wr_error *error)
 {
-    if (stream->refusal) {
-        wr_error_set(error, stream->refusal, "the stream refuses all values: %s",
-                     wr_error_text(stream->refusal));
-        return NULL;
-    }
-    size_t length = wr_name_check(name, "name", error);
-    if (!length)
-        return NULL;
+    if (!stream->refusal)
+        return wr_name_check(name, "name", error);
+    wr_error_set(error, stream->refusal, "the stream refuses all values: %s", wr_error_text(stream->refusal));
+    return 0;
+}
+
+/* The family of a stream's name, which is valid. NULL: refused, with the error set. */
+static struct wr_family *make_for(struct wr_registry *registry, struct weir_stream *stream, const char *name,
+                                  size_t length, struct wr_error *error)
+{
     struct wr_family *family = wr_family_find(registry, stream->group, name, length);
     if (family)
         return family;
@@ -341,7 +342,8 @@ int wr_family_describe(struct wr_registry *registry, struct weir_stream *stream,
     if ((unit && !wr_name_check_text(unit, WR_NAME_UNIT_LONGEST, "unit", error)) ||
         (help && !wr_name_check_text(help, WR_NAME_HELP_LONGEST, "help", error)))
         return WEIR_ERR_NAME;
-    struct wr_family *family = make_for(registry, stream, name, error);
+    size_t length = check_name(stream, name, error);
+    struct wr_family *family = length ? make_for(registry, stream, name, length, error) : NULL;
     if (!family)
         return error->code;
     int result = 0;
@@ -426,12 +428,12 @@ static int declare(struct wr_registry *registry, struct wr_family *family, const
 int wr_family_declare(struct wr_registry *registry, struct weir_stream *stream, const char *name,
                       const weir_metric_spec *spec, struct wr_error *error)
 {
-    struct wr_family *family = make_for(registry, stream, name, error);
+    size_t length = check_name(stream, name, error);
+    if (!length || check_spec(name, spec, error) != 0)
+        return error->code;
+    struct wr_family *family = make_for(registry, stream, name, length, error);
     if (!family)
         return error->code;
-    int result = check_spec(name, spec, error);
-    if (result)
-        return result;
     const struct wr_meaning wanted = {(enum weir_instrument)spec->instrument,
                                       spec->unit,
                                       spec->help,
@@ -440,7 +442,7 @@ int wr_family_declare(struct wr_registry *registry, struct weir_stream *stream, 
                                       WR_MERGE_LAST};
     sigset_t signals;
     wr_registry_lock(registry, &signals);
-    result = declare(registry, family, &wanted);
+    int result = declare(registry, family, &wanted);
     enum weir_instrument before = family->program.instrument;
     wr_registry_unlock(registry, &signals);
     if (result == WEIR_ERR_ARGUMENT)

@@ -255,6 +255,14 @@ Test(limit, lowering_the_limit_keeps_existing_series)
     cr_assert_str_eq(get(stream, "new")->name, "weir_overflow");
 }
 
+Test(limit, an_invalid_declaration_is_not_counted)
+{
+    const weir_metric_spec spec = {.instrument = WEIR_COUNTER, .bucket_count = 1};
+    registry.max = 5;
+    cr_assert_eq(wr_family_declare(&registry, stream, "new", &spec, &error), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(registry.count, 4);
+}
+
 Test(limit, the_overflow_series_cannot_be_described)
 {
     cr_assert_eq(wr_family_describe(&registry, stream, "new", "ms", NULL, &error), WEIR_ERR_LIMIT);
