@@ -342,8 +342,3 @@ bool wr_collectors_are_here(struct wr_collectors *collectors)
     wr_lock_leave(&collectors->lock);
     return each;
 }
-
-void wr_collectors_after_fork(struct wr_collectors *collectors)
-{
-    *collectors = (struct wr_collectors){.forsaken = collectors->first};
-}

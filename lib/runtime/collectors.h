@@ -25,8 +25,7 @@ struct wr_collectors {
     struct wr_condition watching; /* a call has begun that ends before watched_until_ns, or it stops */
     struct weir_collector *first; /* in the order in which they were added */
     struct weir_collector *last;
-    struct weir_collector *awaited;  /* is called, and the others wait for it; NULL: none */
-    struct weir_collector *forsaken; /* in a forked child: those of its parent, which are not freed */
+    struct weir_collector *awaited; /* is called, and the others wait for it; NULL: none */
     struct wr_log *log;
     uint64_t added;           /* how many ever were */
     uint64_t threads;         /* how many ever ran: each has a number */
@@ -57,8 +56,5 @@ void wr_collectors_stop(struct wr_collectors *collectors, int64_t deadline_ns);
 
 /* Whether a collector is what calls this. */
 bool wr_collectors_are_here(struct wr_collectors *collectors);
-
-/* In a forked child: there are none. */
-void wr_collectors_after_fork(struct wr_collectors *collectors);
 
 #endif

@@ -356,9 +356,12 @@ static bool restart(struct wr_runtime *runtime)
     wr_producers_after_fork(&runtime->producers, runtime->life->forker);
     wr_plugins_after_fork(&runtime->plugins);
     wr_upstream_after_fork();
-    wr_watcher_after_fork(&runtime->watcher);
-    wr_collectors_after_fork(&runtime->collectors);
-    wr_status_after_fork(&runtime->status);
+    /* nothing is freed: another thread of the parent may have been about to do so. After _Fork, where no fork
+     * handler ran, the status file is still open. */
+    wr_status_file_abandon(&runtime->status.file);
+    runtime->status = (struct wr_status){.sources = runtime->status.sources};
+    runtime->watcher = (struct wr_watcher){0};
+    runtime->collectors = (struct wr_collectors){0};
     if (atomic_load(&runtime->readiness) == WR_READINESS_DONE)
         runtime->ancestor = old;
     atomic_store(&runtime->readiness, WR_READINESS_NONE);

@@ -133,14 +133,3 @@ void wr_watcher_stop(struct wr_watcher *watcher, int64_t deadline_ns)
     wr_condition_wake(&watcher->changed);
     wr_lock_leave(&watcher->lock);
 }
-
-void wr_watcher_after_fork(struct wr_watcher *watcher)
-{
-    wr_lock_reset(&watcher->lock);
-    watcher->changed = (struct wr_condition){0};
-    watcher->running = watcher->stopping = false;
-    /* not freed: another thread of the parent may have been about to do so. The child configures itself anew.
-     */
-    watcher->files = NULL;
-    watcher->count = 0;
-}

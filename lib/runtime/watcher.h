@@ -15,6 +15,7 @@ struct wr_watcher_file {
     struct wr_file_mark mark;
 };
 
+/* All zeros: nothing to watch. */
 struct wr_watcher {
     struct wr_lock lock;
     struct wr_condition changed;
@@ -38,8 +39,5 @@ void wr_watcher_start(struct wr_watcher *watcher);
 
 /* [shutdown] Tells the thread to end; does not wait for it. */
 void wr_watcher_stop(struct wr_watcher *watcher, int64_t deadline_ns);
-
-/* In a forked child: forgets thread and files. */
-void wr_watcher_after_fork(struct wr_watcher *watcher);
 
 #endif

@@ -132,14 +132,3 @@ void wr_status_stop(struct wr_status *status, int64_t deadline_ns)
     if (running && !wr_thread_join_by(status->thread, deadline_ns))
         pthread_detach(status->thread);
 }
-
-/* The setting is leaked, as the parent's thread may have been freeing it. After _Fork, where no fork handler
- * ran, the file is still open. */
-void wr_status_after_fork(struct wr_status *status)
-{
-    wr_lock_reset(&status->lock);
-    status->changed = (struct wr_condition){0};
-    status->setting = NULL;
-    status->running = status->stopping = false;
-    wr_status_file_abandon(&status->file);
-}

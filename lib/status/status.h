@@ -12,6 +12,7 @@
 #include "status/snapshot.h"
 #include "status/status_file.h"
 
+/* All zeros, but for sources: off. */
 struct wr_status {
     struct wr_lock lock; /* protects all fields below except file and sources */
     struct wr_condition changed;
@@ -32,8 +33,5 @@ void wr_status_start(struct wr_status *status, struct wr_engine *engine);
 
 /* Removes the file and ends the thread. If the disk is too slow for deadline_ns, the thread is detached. */
 void wr_status_stop(struct wr_status *status, int64_t deadline_ns);
-
-/* In a forked child: resets everything, since the thread and the file are the parent's. */
-void wr_status_after_fork(struct wr_status *status);
 
 #endif
