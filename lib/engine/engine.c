@@ -99,7 +99,7 @@ static void tend(void *ctx, int64_t now_ns, int64_t *next_ns)
 
 struct wr_engine *wr_engine_new(struct wr_registry *registry, struct wr_producers *producers,
                                 struct wr_plugins *plugins, struct wr_log *log, struct wr_config *config,
-                                void (*after_handler)(void *ctx, struct wr_type *type))
+                                void (*after_handler)(struct wr_type *type))
 {
     struct wr_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
@@ -109,7 +109,7 @@ struct wr_engine *wr_engine_new(struct wr_registry *registry, struct wr_producer
     engine->plugins = plugins;
     engine->log = log;
     engine->recovery.fronts = &engine->fronts;
-    engine->worker_env = (struct wr_worker_env){registry, after_handler, engine};
+    engine->worker_env = (struct wr_worker_env){registry, after_handler};
     engine->limits = default_limits;
     wr_dispatcher_init(&engine->dispatcher, registry, &engine->worker_env);
     engine->dispatcher.producers = producers;
@@ -200,7 +200,6 @@ struct wr_plan_site wr_engine_plan_site(struct wr_engine *engine, uint64_t gener
         .generation = generation,
         .lanes = wr_engine_lanes(engine),
         .after_create = engine->worker_env.after_call,
-        .ctx = engine,
         .has_journal = keeps_journal(engine),
         .in_child = in_child,
     };

@@ -78,7 +78,7 @@ struct wr_engine {
  * after_handler: called without locks after a handler of a type was created or opened. */
 struct wr_engine *wr_engine_new(struct wr_registry *registry, struct wr_producers *producers,
                                 struct wr_plugins *plugins, struct wr_log *log, struct wr_config *config,
-                                void (*after_handler)(void *ctx, struct wr_type *type));
+                                void (*after_handler)(struct wr_type *type));
 
 /* The round lock, taken by a thread of the program, with its signals blocked: a signal handler that adds values
  * must not find the lock held by the thread that it interrupts. */

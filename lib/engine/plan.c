@@ -220,7 +220,7 @@ static bool create(struct planner *p, struct wr_plan_handler *handler)
     if (!wr_instance_create(handler->instance, p->error))
         return false;
     if (p->site->after_create)
-        p->site->after_create(p->site->ctx, handler->type);
+        p->site->after_create(handler->type);
     return true;
 }
 

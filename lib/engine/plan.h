@@ -75,8 +75,7 @@ struct wr_plan_site {
     uint64_t labels_number;       /* that and the next one are for the plan's label sets */
     uint64_t generation;          /* of the engine */
     struct wr_lane *lanes;        /* the engine's, in that generation or later; linked by next, never freed */
-    void (*after_create)(void *ctx, struct wr_type *type); /* called for each created handler; may be NULL */
-    void *ctx;
+    void (*after_create)(struct wr_type *type); /* called for each created handler; may be NULL */
     bool has_journal; /* the engine has one in that generation, also if the configuration has none any more */
     bool in_child;    /* a forked child repeats its parent's configuration: a handler that fails is left out */
 };

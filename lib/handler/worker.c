@@ -31,7 +31,7 @@ static void finish(struct worker *worker, const struct wr_lane_call *call, weir_
 {
     if (worker->calls < FIRST_CALLS && worker->env->after_call) {
         worker->calls++;
-        worker->env->after_call(worker->env->ctx, call->instance->type);
+        worker->env->after_call(call->instance->type);
     }
     const char *breach = wr_thread_state_restore(&worker->thread_state);
     wr_lane_worker_finish(worker->lane, call, outcome, omissions, breach);

@@ -16,8 +16,7 @@ struct wr_type;
 struct wr_worker_env {
     struct wr_registry *registry;
     /* Called by a worker, without locks, after each of the first calls of a handler; may be NULL. */
-    void (*after_call)(void *ctx, struct wr_type *type);
-    void *ctx;
+    void (*after_call)(struct wr_type *type);
 };
 
 /* As wr_lane_worker_claim and wr_lane_worker_start. */

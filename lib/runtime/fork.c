@@ -1,7 +1,5 @@
 #include "runtime/fork.h"
 
-#include <stdlib.h>
-
 #include "os/cancel.h"
 #include "os/clock.h"
 #include "text/common.h"
@@ -47,8 +45,7 @@ void wr_fork_prepare(struct wr_fork *fork, struct wr_engine *engine, struct wr_s
     deadline_ns = limit_ns();
     fork->registry = wr_lock_enter_by(&engine->registry->lock, deadline_ns);
     fork->producers = wr_lock_enter_by(&engine->producers->lock, deadline_ns);
-    fork->registers = wr_lock_enter_by(&fork->exits, deadline_ns);
-    fork->status = wr_status_file_hold(status, deadline_ns);
+    fork->status = wr_lock_enter_by(&status->disk, deadline_ns); /* so that the child knows all descriptors */
 }
 
 void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status)
@@ -56,11 +53,9 @@ void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine, struct wr_st
     if (!wr_fork_is_prepared(fork))
         return;
     if (fork->status)
-        wr_status_file_release(status);
+        wr_lock_leave(&status->disk);
     for (struct wr_lane *lane = fork->round ? engine->lanes : NULL; lane; lane = wr_lane_next(lane))
         wr_lane_fork_parent(lane);
-    if (fork->registers)
-        wr_lock_leave(&fork->exits);
     if (fork->plugins)
         wr_plugins_let_go(engine->plugins);
     if (fork->producers)
@@ -76,17 +71,6 @@ void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine, struct wr_st
         wr_dispatcher_leave(&engine->dispatcher);
     wr_signals_restore(&signals);
     wr_cancel_restore(&cancel);
-}
-
-/* A fork handler of the program may configure weir, between those of weir. */
-void wr_fork_register_exit(struct wr_fork *fork, void (*run)(void))
-{
-    bool is_mine = wr_fork_is_prepared(fork);
-    if (!is_mine)
-        wr_lock_enter(&fork->exits);
-    atexit(run);
-    if (!is_mine)
-        wr_lock_leave(&fork->exits);
 }
 
 /* A type whose code the fork interrupted may have locks of its own that stay locked in the child. The instance

@@ -21,8 +21,7 @@ struct wr_fork {
     struct wr_lock gate;
     _Atomic bool taken;       /* the fork of the thread `owner` is prepared */
     _Atomic(pthread_t) owner; /* written with the gate held */
-    struct wr_lock exits;     /* of a thread that registers an exit handler: see wr_fork_register_exit */
-    bool round, registry, producers, plugins, registers, status;
+    bool round, registry, producers, plugins, status;
     sigset_t signals; /* the owner's */
     int cancel;       /* its cancellation state */
 };
@@ -34,10 +33,6 @@ bool wr_fork_is_prepared(const struct wr_fork *fork);
 
 void wr_fork_prepare(struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status);
 void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status);
-
-/* Calls atexit, and not while another thread forks: atexit waits for memory, which fork keeps locked, with a
- * lock held that stays locked in the child for ever. */
-void wr_fork_register_exit(struct wr_fork *fork, void (*run)(void));
 
 /* In the child: gives up the parent's engine and status file; then, at the end of the fork, restores the
  * thread. */

@@ -151,19 +151,21 @@ __attribute__((constructor)) static void watch_at_load(void)
 /* Exit handlers run in reverse order of registration, so weir's is registered again once a library may have
  * registered one, to run before it: for a process that another thread ends. Each registration takes memory
  * permanently, so it is repeated at most EXITS_MOST times per type: by then the libraries of the type have been
- * used. For a type whose libraries register none after prepare and create, once is enough. */
-static void register_exit(void *ctx, struct wr_type *type)
+ * used. For a type whose libraries register none after prepare and create, once is enough.
+ *
+ * Not while another thread forks: atexit waits for memory, which fork keeps locked, with a lock held that stays
+ * locked in the child for ever. */
+static void register_exit(struct wr_type *type)
 {
-    struct wr_runtime *runtime = wr_runtime_find();
-    (void)ctx;
     bool works_at_exit = type->is.flags & (WEIR_TYPE_SHARES_NOTHING | WEIR_TYPE_WORKS_AT_EXIT);
     bool is_wanted = atomic_fetch_add(&type->exits, 1) < (works_at_exit ? 1 : EXITS_MOST);
-    if (is_wanted && runtime)
-        wr_fork_register_exit(&runtime->fork, at_exit);
-    else if (is_wanted)
+    if (is_wanted) {
+        wr_plugins_enter(type->home, type);
         atexit(at_exit);
-    if (runtime && !works_at_exit)
-        atomic_store(&runtime->ends_early, true);
+        wr_plugins_leave(type->home, type);
+    }
+    if (!works_at_exit)
+        atomic_store(&wr_runtime_find()->ends_early, true);
 }
 
 /* ---- Fork ------------------------------------------------------------------------------------ */

@@ -183,16 +183,6 @@ void wr_status_file_remove(struct wr_status_file *file)
 
 /* ---- Fork ------------------------------------------------------------------------------------ */
 
-bool wr_status_file_hold(struct wr_status_file *file, int64_t deadline_ns)
-{
-    return wr_lock_enter_by(&file->disk, deadline_ns);
-}
-
-void wr_status_file_release(struct wr_status_file *file)
-{
-    wr_lock_leave(&file->disk);
-}
-
 /* Calls only close(2), so the memory of the path is leaked. */
 void wr_status_file_abandon(struct wr_status_file *file)
 {

@@ -20,7 +20,7 @@ struct wr_error;
 
 /* All zeros: there is none. */
 struct wr_status_file {
-    struct wr_lock disk; /* protects all fields below; held during accesses to the disk */
+    struct wr_lock disk; /* protects all fields below; held during accesses to the disk, and forks */
     char *path;          /* NULL: there is none */
     int lock;            /* the descriptor that holds the file's lock */
     dev_t device;
@@ -36,11 +36,7 @@ bool wr_status_file_write(struct wr_status_file *file, const char *setting, cons
 /* Removes the file, if there is one. */
 void wr_status_file_remove(struct wr_status_file *file);
 
-/* Thread: the one that forks. hold: before the fork, takes the lock, so that the child knows all descriptors;
- * returns false if it is not free by deadline_ns. release: in the parent. abandon: in the child, closes the
- * parent's file. */
-bool wr_status_file_hold(struct wr_status_file *file, int64_t deadline_ns);
-void wr_status_file_release(struct wr_status_file *file);
+/* [fork] In the child: closes the parent's file. */
 void wr_status_file_abandon(struct wr_status_file *file);
 
 #endif

@@ -303,7 +303,7 @@ Test(status_file, a_child_releases_its_parents_file_and_may_create_its_own)
     const char *place = path_in_folder("place");
     int status;
     cr_assert(write_in(place, "parent"));
-    cr_assert(wr_status_file_hold(&file, INT64_MAX));
+    cr_assert(wr_lock_enter_by(&file.disk, INT64_MAX));
     pid_t child = fork();
     if (child == 0) {
         int lock = file.lock;
@@ -313,7 +313,7 @@ Test(status_file, a_child_releases_its_parents_file_and_may_create_its_own)
         wr_status_file_remove(&file);
         _exit(good ? 0 : 1);
     }
-    wr_status_file_release(&file);
+    wr_lock_leave(&file.disk);
     waitpid(child, &status, 0);
     cr_assert_eq(status, 0);
     cr_assert_eq(count_entries(place), 1);
