@@ -16,8 +16,8 @@ void wr_lane_fork_prepare(struct wr_lane *lane, int64_t deadline_ns);
 /* After, in the parent: the worker may continue. */
 void wr_lane_fork_parent(struct wr_lane *lane);
 
-/* After, in the child: closes the spool's descriptors. prepared: the fork was prepared by this thread. Returns
- * the handler's instance, or NULL; *torn: the worker was inside its code. Async-signal-safe; takes no lock. */
-struct wr_instance *wr_lane_fork_child(const struct wr_lane *lane, bool prepared, bool *torn);
+/* After, in the child: closes the spool's descriptors. Returns the handler's instance, or NULL; *torn: its code
+ * was being executed. Async-signal-safe; takes no lock. */
+struct wr_instance *wr_lane_fork_child(const struct wr_lane *lane, bool *torn);
 
 #endif

@@ -86,9 +86,6 @@ struct wr_lane {
     struct wr_lane_thread worker, spooler;
     const struct wr_worker_env *worker_env;
     enum wr_lane_fork fork;
-    /* [child] the worker was inside plugin code when the parent forked. Not one of `fork`: it is set before the
-     * lock is taken, which a preparation may not get. */
-    bool fork_unsafe;
 
     struct wr_lane_counter counters[WR_LANE_COUNTERS]; /* the handler's own, by host->count */
     size_t counter_count;

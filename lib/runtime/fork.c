@@ -75,23 +75,22 @@ void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine, struct wr_st
 
 /* A type whose code the fork interrupted may have locks of its own that stay locked in the child. The instance
  * does not abandon its descriptors: they may have just been closed, and their numbers reused. */
-static void abandon_lane(const struct wr_lane *lane, bool prepared)
+static void abandon_lane(const struct wr_lane *lane)
 {
     bool torn;
-    struct wr_instance *instance = wr_lane_fork_child(lane, prepared, &torn);
+    struct wr_instance *instance = wr_lane_fork_child(lane, &torn);
     if (instance && torn)
         wr_plugins_mark_interrupted(instance->type);
     if (instance)
         wr_instance_abandon(instance, torn);
 }
 
-void wr_fork_child(const struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status)
+void wr_fork_child(struct wr_engine *engine, struct wr_status_file *status)
 {
-    bool prepared = wr_fork_is_prepared(fork);
     /* done once: in a child of a child that never used weir, the descriptors may belong to other files */
     if (!engine->abandoned) {
         for (const struct wr_lane *lane = engine->lanes; lane; lane = wr_lane_next(lane))
-            abandon_lane(lane, prepared && fork->round);
+            abandon_lane(lane);
         wr_plugins_mark_torn(engine->plugins);
         if (engine->journal)
             wr_journal_abandon(engine->journal);

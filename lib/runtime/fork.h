@@ -36,7 +36,7 @@ void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine, struct wr_st
 
 /* In the child: gives up the parent's engine and status file; then, at the end of the fork, restores the
  * thread. */
-void wr_fork_child(const struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status);
+void wr_fork_child(struct wr_engine *engine, struct wr_status_file *status);
 void wr_fork_child_leave(struct wr_fork *fork);
 
 #endif

@@ -192,7 +192,7 @@ static void give_up_parent(struct wr_runtime *runtime)
     runtime->life->process = getpid();
     runtime->life->forker = wr_producer_mine;
     wr_producers_forked(&runtime->producers);
-    wr_fork_child(&runtime->fork, atomic_load(&runtime->engine), &runtime->status.file);
+    wr_fork_child(atomic_load(&runtime->engine), &runtime->status.file);
     struct wr_source_hooks *sources = atomic_exchange(&runtime->source_hooks, NULL);
     if (sources)
         sources->abandon(sources);
