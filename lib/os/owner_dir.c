@@ -16,7 +16,6 @@
 #include "os/dir_list.h"
 #include "os/file_perms.h"
 #include "os/fd.h"
-#include "os/own_fd.h"
 
 enum { TRIES = 1000, BAD_MOST = 8, SHOWN_LENGTH = 40 };
 
@@ -118,51 +117,27 @@ bool wr_owner_dir_check_place(const char *place, bool create, struct wr_error *e
 /* Locks `path`/lock. Returns 0; EWOULDBLOCK if another process holds the lock; or errno. */
 static int lock(struct wr_owner_dir *dir, int flags)
 {
-    struct stat held, found;
     char *path = join(dir->path, "lock");
     int fd = path ? wr_fd_open(path, O_RDWR | O_NOFOLLOW | flags, 0600) : -1;
-    int problem = !path ? ENOMEM : fd < 0 ? errno : 0;
+    int problem = !path ? ENOMEM : wr_own_fd_set(&dir->lock, fd) ? 0 : errno;
     if (!problem && flock(fd, LOCK_EX | LOCK_NB) != 0)
         problem = errno;
     /* the previous owner may have deleted the file after it was opened */
-    if (!problem && (fstat(fd, &held) != 0 || stat(path, &found) != 0 || held.st_ino != found.st_ino ||
-                     held.st_dev != found.st_dev))
+    if (!problem && !wr_fd_path_is_file(path, dir->lock.device, dir->lock.inode))
         problem = EWOULDBLOCK;
     free(path);
-    if (problem) {
-        if (fd >= 0)
-            close(fd);
-        return problem;
-    }
-    dir->device = held.st_dev;
-    dir->inode = held.st_ino;
-    dir->lock = fd;
-    return 0;
-}
-
-/* The program may have closed the descriptor, and opened something else under its number. */
-static bool is_ours(const struct wr_owner_dir *dir, int fd)
-{
-    return wr_fd_is_file(fd, dir->device, dir->inode);
-}
-
-/* The number is cleared before the descriptor is closed: a fork in between must not close a descriptor that
- * another thread has opened. */
-static void close_lock(struct wr_owner_dir *dir)
-{
-    int fd = dir->lock;
-    dir->lock = -1;
-    if (is_ours(dir, fd))
-        close(fd);
+    if (problem)
+        wr_own_fd_close(&dir->lock);
+    return problem;
 }
 
 /* Unlocks before closing: a child that was forked while the lock was being made holds a copy of the descriptor
  * that nothing closes. */
 static void release(struct wr_owner_dir *dir)
 {
-    if (is_ours(dir, dir->lock))
-        flock(dir->lock, LOCK_UN);
-    close_lock(dir);
+    if (wr_own_fd_is_open(&dir->lock))
+        flock(dir->lock.fd, LOCK_UN);
+    wr_own_fd_close(&dir->lock);
 }
 
 static void forget(struct wr_owner_dir *dir)
@@ -174,15 +149,14 @@ static void forget(struct wr_owner_dir *dir)
 
 bool wr_owner_dir_hold(struct wr_owner_dir *dir)
 {
-    struct stat held, found;
     char *path = join(dir->path, "lock");
-    bool is_there = path && stat(path, &found) == 0;
+    bool is_held =
+        path && wr_own_fd_is_open(&dir->lock) && wr_fd_path_is_file(path, dir->lock.device, dir->lock.inode);
     free(path);
-    if (is_there && dir->lock >= 0 && fstat(dir->lock, &held) == 0 && held.st_ino == found.st_ino &&
-        held.st_dev == found.st_dev && held.st_ino == dir->inode)
+    if (is_held)
         return true;
     release(dir);
-    return is_there && lock(dir, 0) == 0;
+    return lock(dir, 0) == 0;
 }
 
 /* ---- Directories ------------------------------------------------------------------------------- */
@@ -209,7 +183,7 @@ bool wr_owner_dir_make(struct wr_owner_dir *dir, const char *place, const char *
         wr_buffer_put_format(&path, "%s/", place);
         put_prefix(&path, handler);
         wr_buffer_put_format(&path, "%ld.%d", (long)getpid(), i);
-        *dir = (struct wr_owner_dir){.path = wr_buffer_take(&path), .lock = -1};
+        *dir = (struct wr_owner_dir){.path = wr_buffer_take(&path), .lock.fd = -1};
         problem = dir->path ? make(dir) : ENOMEM;
         if (problem)
             forget(dir);
@@ -229,7 +203,7 @@ static bool lock_found(struct wr_owner_dir *dir)
 bool wr_owner_dir_adopt(struct wr_owner_dir *dir, const char *place, const char *name)
 {
     struct stat status;
-    *dir = (struct wr_owner_dir){.path = join(place, name), .lock = -1};
+    *dir = (struct wr_owner_dir){.path = join(place, name), .lock.fd = -1};
     if (dir->path && lstat(dir->path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
         lock_found(dir))
         return true;
@@ -268,9 +242,7 @@ void wr_owner_dir_leave(struct wr_owner_dir *dir)
 
 void wr_owner_dir_abandon(const struct wr_owner_dir *dir)
 {
-    struct wr_owner_dir copy = *dir; /* the parent's structure is not modified */
-    if (dir->path)
-        close_lock(&copy);
+    wr_own_fd_abandon(&dir->lock);
 }
 
 /* ---- Files ----------------------------------------------------------------------------------- */

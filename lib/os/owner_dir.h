@@ -14,7 +14,8 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
+
+#include "os/own_fd.h"
 
 struct wr_error;
 
@@ -23,10 +24,8 @@ struct wr_error;
 
 /* All zeros: not in use. */
 struct wr_owner_dir {
-    char *path;   /* NULL: not in use */
-    int lock;     /* -1: not held */
-    dev_t device; /* of the lock */
-    ino_t inode;
+    char *path; /* NULL: not in use */
+    struct wr_own_fd lock;
     uint32_t files; /* counted by the caller */
 };
 

@@ -14,29 +14,13 @@
 #include "text/error.h"
 #include "status/status_folder.h"
 #include "os/fd.h"
-#include "os/own_fd.h"
 
 enum { TRIES = 10 };
-
-static bool is_ours(const struct wr_status_file *file, int fd)
-{
-    return wr_fd_is_file(fd, file->device, file->inode);
-}
-
-/* Resets the field before it closes the descriptor: a child forked in between must not close a reused number.
- */
-static void close_lock(struct wr_status_file *file)
-{
-    int fd = file->lock;
-    file->lock = -1;
-    if (is_ours(file, fd))
-        close(fd);
-}
 
 /* The path is reset last, as it marks the file as existing. */
 static void forget(struct wr_status_file *file)
 {
-    close_lock(file);
+    wr_own_fd_close(&file->lock);
     free(file->path);
     file->path = NULL;
 }
@@ -53,14 +37,12 @@ static int write_all(int fd, const void *page, size_t length)
 /* Creates the file under a hidden name, and renames it when it is complete. Returns 0 or errno. */
 static int make(struct wr_status_file *file, int folder, const char *name, const void *page, size_t length)
 {
-    struct stat status = {0};
     char hidden[WR_STATUS_FILE_ROOM + 1];
     snprintf(hidden, sizeof hidden, ".%s", name);
     int fd = wr_fd_open_at(folder, hidden, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-    if (fd < 0)
+    if (!wr_own_fd_set(&file->lock, fd))
         return errno;
-    int problem =
-        fchmod(fd, 0600) != 0 || flock(fd, LOCK_EX | LOCK_NB) != 0 || fstat(fd, &status) != 0 ? errno : 0;
+    int problem = fchmod(fd, 0600) != 0 || flock(fd, LOCK_EX | LOCK_NB) != 0 ? errno : 0;
     if (!problem)
         problem = write_all(fd, page, length);
     /* ENOENT: another process has removed it as left behind, before it was locked */
@@ -68,13 +50,10 @@ static int make(struct wr_status_file *file, int folder, const char *name, const
         problem = errno;
     if (problem) {
         unlinkat(folder, hidden, 0);
-        close(fd);
+        wr_own_fd_close(&file->lock);
         return problem;
     }
-    file->device = status.st_dev;
-    file->inode = status.st_ino;
     file->room = length;
-    file->lock = fd;
     return 0;
 }
 
@@ -96,7 +75,7 @@ static bool make_in(struct wr_status_file *file, int folder, const char *path, c
         return true;
     wr_error_no_memory(error, NULL);
     unlinkat(folder, name, 0);
-    close_lock(file);
+    wr_own_fd_close(&file->lock);
     return false;
 }
 
@@ -119,9 +98,9 @@ static bool make_anywhere(struct wr_status_file *file, const char *setting, cons
  * lock, this is retried with the next write. */
 static void keep_lock(struct wr_status_file *file, int *fd)
 {
-    if (is_ours(file, file->lock) || flock(*fd, LOCK_EX | LOCK_NB) != 0)
+    if (wr_own_fd_is_open(&file->lock) || flock(*fd, LOCK_EX | LOCK_NB) != 0)
         return;
-    file->lock = *fd;
+    file->lock.fd = *fd;
     *fd = -1;
 }
 
@@ -140,7 +119,7 @@ static int rewrite(struct wr_status_file *file, int fd, const void *page, size_t
 static bool write_again(struct wr_status_file *file, const void *page, size_t length, int *problem)
 {
     int fd = wr_fd_open(file->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
-    if (!is_ours(file, fd)) {
+    if (!wr_fd_is_file(fd, file->lock.device, file->lock.inode)) {
         if (fd >= 0)
             close(fd);
         return false;
@@ -172,10 +151,10 @@ void wr_status_file_remove(struct wr_status_file *file)
 {
     wr_lock_enter(&file->disk);
     if (file->path) {
-        if (wr_fd_path_is_file(file->path, file->device, file->inode))
+        if (wr_fd_path_is_file(file->path, file->lock.device, file->lock.inode))
             unlink(file->path);
-        if (is_ours(file, file->lock))
-            flock(file->lock, LOCK_UN);
+        if (wr_own_fd_is_open(&file->lock))
+            flock(file->lock.fd, LOCK_UN);
         forget(file);
     }
     wr_lock_leave(&file->disk);
@@ -183,10 +162,9 @@ void wr_status_file_remove(struct wr_status_file *file)
 
 /* ---- Fork ------------------------------------------------------------------------------------ */
 
-/* Calls only close(2), so the memory of the path is leaked. */
+/* Frees nothing, since another thread may have held the lock of malloc: the memory of the path is leaked. */
 void wr_status_file_abandon(struct wr_status_file *file)
 {
-    if (file->path)
-        close_lock(file);
+    wr_own_fd_abandon(&file->lock);
     *file = (struct wr_status_file){0};
 }

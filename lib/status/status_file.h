@@ -12,20 +12,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "os/lock.h"
+#include "os/own_fd.h"
 
 struct wr_error;
 
 /* All zeros: there is none. */
 struct wr_status_file {
-    struct wr_lock disk; /* protects all fields below; held during accesses to the disk, and forks */
-    char *path;          /* NULL: there is none */
-    int lock;            /* the descriptor that holds the file's lock */
-    dev_t device;
-    ino_t inode;
-    size_t room; /* bytes for which disk space is allocated */
+    struct wr_lock disk;   /* protects all fields below; held during accesses to the disk, and forks */
+    char *path;            /* NULL: there is none */
+    struct wr_own_fd lock; /* holds the file's lock */
+    size_t room;           /* bytes for which disk space is allocated */
 };
 
 /* Writes a page to the file, which is created in the folder of the setting if it does not exist. Returns false

@@ -124,7 +124,7 @@ static bool measure(struct spool_read_file *measured, struct spool_read_box *box
 static void read_files(struct spool_read_box *box)
 {
     size_t count = 0;
-    struct wr_owner_dir folder = {.path = command_join(box->place, box->folder.name), .lock = -1};
+    struct wr_owner_dir folder = {.path = command_join(box->place, box->folder.name), .lock.fd = -1};
     uint64_t *numbers = wr_owner_dir_list(&folder, &count);
     box->files = command_must(calloc(count + 1, sizeof *box->files));
     for (size_t i = 0; i < count; i++) {

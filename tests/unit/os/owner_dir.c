@@ -268,7 +268,7 @@ Test(owner_dir, a_lock_whose_descriptor_was_closed_is_acquired_again)
 {
     struct wr_owner_dir dir = make("push"), other;
     cr_assert(wr_owner_dir_hold(&dir));
-    close(dir.lock);
+    close(dir.lock.fd);
     cr_assert(wr_owner_dir_hold(&dir));
     cr_assert_not(wr_owner_dir_adopt(&other, place, name_of(&dir)), "it is held again");
     wr_owner_dir_remove(&dir);
@@ -277,10 +277,10 @@ Test(owner_dir, a_lock_whose_descriptor_was_closed_is_acquired_again)
 Test(owner_dir, a_descriptor_number_reused_by_another_file_is_not_closed)
 {
     struct wr_owner_dir dir = make("push");
-    int stranger = open("/dev/null", O_RDONLY | O_CLOEXEC), number = dir.lock;
+    int stranger = open("/dev/null", O_RDONLY | O_CLOEXEC), number = dir.lock.fd;
     cr_assert_eq(dup2(stranger, number), number);
     cr_assert(wr_owner_dir_hold(&dir));
-    cr_assert_neq(dir.lock, number);
+    cr_assert_neq(dir.lock.fd, number);
     cr_assert_neq(fcntl(number, F_GETFL), -1, "it is still open");
     wr_owner_dir_remove(&dir);
 }
@@ -288,9 +288,9 @@ Test(owner_dir, a_descriptor_number_reused_by_another_file_is_not_closed)
 Test(owner_dir, a_dir_that_another_process_adopted_is_not_held)
 {
     struct wr_owner_dir dir = make("push"), other;
-    close(dir.lock);
+    close(dir.lock.fd);
     cr_assert(wr_owner_dir_adopt(&other, place, name_of(&dir)));
-    dir.lock = -1;
+    dir.lock.fd = -1;
     cr_assert_not(wr_owner_dir_hold(&dir));
     wr_owner_dir_remove(&other);
     free(dir.path);
@@ -309,7 +309,7 @@ Test(owner_dir, a_deleted_dir_is_not_held)
 Test(owner_dir, abandoning_a_dir_in_a_child_keeps_the_parents_lock)
 {
     struct wr_owner_dir dir = make("push"), other;
-    int number = dir.lock, copy = dup(dir.lock); /* the parent's */
+    int number = dir.lock.fd, copy = dup(dir.lock.fd); /* the parent's */
     wr_owner_dir_abandon(&dir);
     cr_assert_eq(fcntl(number, F_GETFL), -1);
     cr_assert_not(wr_owner_dir_adopt(&other, place, name_of(&dir)));
@@ -322,7 +322,7 @@ Test(owner_dir, abandoning_a_dir_in_a_child_keeps_the_parents_lock)
 Test(owner_dir, a_duplicate_of_the_lock_descriptor_does_not_prevent_adoption)
 {
     struct wr_owner_dir dir = make("push"), other;
-    int copy = dup(dir.lock); /* as a child forked at this moment would have */
+    int copy = dup(dir.lock.fd); /* as a child forked at this moment would have */
     wr_owner_dir_leave(&dir);
     cr_assert(wr_owner_dir_adopt(&other, place, name_of(&dir)));
     wr_owner_dir_remove(&other);

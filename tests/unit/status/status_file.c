@@ -150,7 +150,7 @@ Test(status_file, a_descriptor_number_reused_by_another_file_is_neither_used_nor
 {
     const char *place = path_in_folder("place"), *strangers = make_file("strangers", "stranger", 0600);
     cr_assert(write_in(place, "page"));
-    int number = file.lock;
+    int number = file.lock.fd;
     close(number);
     cr_assert(!is_held(file.path));
     int stranger = open(strangers, O_RDWR | O_CLOEXEC);
@@ -306,7 +306,7 @@ Test(status_file, a_child_releases_its_parents_file_and_may_create_its_own)
     cr_assert(wr_lock_enter_by(&file.disk, INT64_MAX));
     pid_t child = fork();
     if (child == 0) {
-        int lock = file.lock;
+        int lock = file.lock.fd;
         wr_status_file_abandon(&file);
         bool good =
             fcntl(lock, F_GETFD) == -1 && !file.path && write_in(place, "child") && count_entries(place) == 2;
