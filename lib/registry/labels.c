@@ -21,29 +21,22 @@ bool wr_labels_check(const weir_map *map, struct wr_error *error)
     return true;
 }
 
-static size_t measure(const weir_map *map)
+size_t wr_labels_bytes(const weir_label *labels, size_t count)
 {
-    size_t bytes = sizeof(struct wr_label_set) + map->count * sizeof(weir_label);
-    for (size_t i = 0; i < map->count; i++)
-        bytes += strlen(map->items[i].key) + strlen(map->items[i].value) + 2;
+    size_t bytes = count * sizeof *labels;
+    for (size_t i = 0; i < count; i++)
+        bytes += strlen(labels[i].key) + strlen(labels[i].value) + 2;
     return bytes;
 }
 
-static const char *put_text(char **to, const char *text)
+void wr_labels_copy(weir_label *to, const weir_label *labels, size_t count)
 {
-    const char *copy = *to;
-    *to = stpcpy(*to, text) + 1;
-    return copy;
-}
-
-static void copy(struct wr_label_set *set, const weir_map *map)
-{
-    set->items = (weir_label *)(set + 1);
-    char *texts = (char *)(set->items + map->count);
-    for (size_t i = 0; i < map->count; i++) {
-        weir_label *item = &set->items[set->count++];
-        item->key = put_text(&texts, map->items[i].key);
-        item->value = put_text(&texts, map->items[i].value);
+    char *text = (char *)(to + count);
+    for (size_t i = 0; i < count; i++) {
+        to[i].key = text;
+        text = stpcpy(text, labels[i].key) + 1;
+        to[i].value = text;
+        text = stpcpy(text, labels[i].value) + 1;
     }
 }
 
@@ -59,12 +52,14 @@ struct wr_label_set *wr_labels_new(const weir_map *map, uint64_t number, struct 
 {
     if (!wr_labels_check(map, error))
         return NULL;
-    struct wr_label_set *set = wr_pages_get(measure(map));
+    struct wr_label_set *set = wr_pages_get(sizeof *set + wr_labels_bytes(map->items, map->count));
     if (!set) {
         wr_error_no_memory(error, NULL);
         return NULL;
     }
-    copy(set, map);
+    set->items = (weir_label *)(set + 1);
+    set->count = map->count;
+    wr_labels_copy(set->items, map->items, map->count);
     qsort(set->items, set->count, sizeof *set->items, compare);
     set->number = number;
     atomic_store_explicit(&set->references, 1, memory_order_relaxed);

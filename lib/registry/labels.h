@@ -26,6 +26,10 @@ bool wr_labels_check(const weir_map *map, struct wr_error *error);
 /* Whether one of them has the key. */
 bool wr_labels_have(const weir_label *labels, size_t count, const char *key);
 
+/* Bytes for a copy of labels, with their texts behind them; and makes it in such memory. */
+size_t wr_labels_bytes(const weir_label *labels, size_t count);
+void wr_labels_copy(weir_label *to, const weir_label *labels, size_t count);
+
 /* Returns a sorted copy with one reference. NULL, with the error set, if a key or value is not valid. */
 struct wr_label_set *wr_labels_new(const weir_map *map, uint64_t number, struct wr_error *error);
 

@@ -4,6 +4,7 @@
 
 #include "os/signals.h"
 #include "registry/family.h"
+#include "registry/labels.h"
 #include "registry/reuse.h"
 
 /* ---- Finding --------------------------------------------------------------------------------- */
@@ -166,29 +167,15 @@ struct wr_group *wr_registry_add_group(struct wr_registry *registry, const struc
     return group;
 }
 
-static size_t block_bytes(const struct wr_stream_key *key)
-{
-    size_t bytes = sizeof(struct wr_label_block) + key->count * sizeof(weir_label);
-    for (size_t i = 0; i < key->count; i++)
-        bytes += strlen(key->labels[i].key) + strlen(key->labels[i].value) + 2;
-    return bytes;
-}
-
 /* Returns NULL if out of memory. */
 static struct wr_label_block *copy_labels(struct wr_registry *registry, const struct wr_stream_key *key)
 {
-    size_t bytes = block_bytes(key);
+    size_t bytes = sizeof(struct wr_label_block) + wr_labels_bytes(key->labels, key->count);
     struct wr_label_block *block = wr_slab_get(&registry->reuse.blocks, bytes);
     if (!block)
         return NULL;
     block->bytes = bytes;
-    char *text = (char *)(block->labels + key->count);
-    for (size_t i = 0; i < key->count; i++) {
-        block->labels[i].key = text;
-        text = stpcpy(text, key->labels[i].key) + 1;
-        block->labels[i].value = text;
-        text = stpcpy(text, key->labels[i].value) + 1;
-    }
+    wr_labels_copy(block->labels, key->labels, key->count);
     return block;
 }
 
