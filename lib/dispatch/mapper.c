@@ -97,9 +97,8 @@ static enum fate find_stream(const struct wr_mapper *mapper, struct weir_stream 
         return UNREPRESENTABLE;
     if (has_labels(of, labels, (size_t)count))
         return PASSES;
-    *stream = of->is_foreign
-                  ? wr_stream_get_foreign(mapper->registry, of->group->name, labels, (size_t)count, &error)
-                  : wr_stream_get(mapper->registry, of->group->name, labels, (size_t)count, &error);
+    const struct wr_stream_key key = {NULL, labels, (size_t)count, of->is_foreign, NULL};
+    *stream = wr_stream_get_for(mapper->registry, of->group->name, &key, &error);
     return (*stream)->refusal ? fate_of(&error) : PASSES;
 }
 

@@ -227,18 +227,17 @@ struct weir_stream *wr_registry_add_stream(struct wr_registry *registry, const s
     return wr_registry_enter_stream(registry, stream, key) ? stream : NULL;
 }
 
-struct weir_stream *wr_registry_plain_stream(struct wr_registry *registry, const struct wr_group *group,
-                                             bool is_foreign)
-{
-    struct wr_stream_key key = {.group = group, .is_foreign = is_foreign};
-    struct weir_stream *stream = wr_registry_find_stream(registry, &key);
-    return stream ? stream : wr_registry_add_stream(registry, &key);
-}
-
 static struct weir_stream *find_or_add_stream(struct wr_registry *registry, const struct wr_stream_key *key)
 {
     struct weir_stream *stream = wr_registry_find_stream(registry, key);
     return stream ? stream : wr_registry_add_stream(registry, key);
+}
+
+struct weir_stream *wr_registry_plain_stream(struct wr_registry *registry, const struct wr_group *group,
+                                             bool is_foreign)
+{
+    const struct wr_stream_key key = {.group = group, .is_foreign = is_foreign};
+    return find_or_add_stream(registry, &key);
 }
 
 /* Not counted against settings.max_series: there are at most two for each group. */
@@ -260,18 +259,13 @@ struct weir_stream *wr_registry_overflow_stream(struct wr_registry *registry, st
     return stream;
 }
 
-static struct wr_group *metric_group(const struct wr_metric_key *key)
-{
-    return key->stream->group;
-}
-
 static struct weir_metric *make_metric(struct wr_registry *registry, const struct wr_metric_key *key)
 {
     struct weir_metric *metric = wr_arena_get(&registry->arena, sizeof *metric + key->length + 1, WR_LINE);
     if (!metric)
         return NULL;
     wr_hash_set(&metric->entry, hash_metric(registry, key));
-    atomic_store_explicit(&metric->gate, &metric_group(key)->gate, memory_order_relaxed);
+    atomic_store_explicit(&metric->gate, &key->stream->group->gate, memory_order_relaxed);
     metric->stream = (struct weir_stream *)key->stream;
     metric->flags = key->flags;
     metric->length = (uint8_t)key->length;
@@ -376,7 +370,7 @@ static bool set_id(struct wr_registry *registry, struct weir_metric *metric)
 
 struct weir_metric *wr_registry_add_metric(struct wr_registry *registry, const struct wr_metric_key *key)
 {
-    struct wr_family *family = wr_family_make(registry, metric_group(key), key->name, key->length);
+    struct wr_family *family = wr_family_make(registry, key->stream->group, key->name, key->length);
     if (!family || !wr_family_reserve(registry, family))
         return NULL;
     struct weir_metric *metric = make_metric(registry, key);

@@ -236,7 +236,7 @@ struct wr_stream_key {
     const struct wr_group *group;
     const weir_label *labels;
     size_t count;
-    bool is_foreign;
+    bool is_foreign;  /* of values that come from elsewhere: settings.labels do not apply to them */
     const char *name; /* of a series that it is for, so that it may be reused; NULL: it stays for ever */
 };
 

@@ -207,9 +207,8 @@ const char *wr_stream_refusal(const struct wr_registry *registry, const struct w
     return wr_error_text(stream->refusal);
 }
 
-/* wanted: its labels are not sorted yet. */
-static struct weir_stream *get(struct wr_registry *registry, const char *group,
-                               const struct wr_stream_key *wanted, struct wr_error *error)
+struct weir_stream *wr_stream_get_for(struct wr_registry *registry, const char *group,
+                                      const struct wr_stream_key *wanted, struct wr_error *error)
 {
     weir_label sorted[WR_STREAM_LABELS];
     const weir_label *labels = wanted->labels;
@@ -227,19 +226,8 @@ static struct weir_stream *get(struct wr_registry *registry, const char *group,
 struct weir_stream *wr_stream_get(struct wr_registry *registry, const char *group, const weir_label *labels,
                                   size_t count, struct wr_error *error)
 {
-    return get(registry, group, &(struct wr_stream_key){NULL, labels, count, false, NULL}, error);
-}
-
-struct weir_stream *wr_stream_get_foreign(struct wr_registry *registry, const char *group,
-                                          const weir_label *labels, size_t count, struct wr_error *error)
-{
-    return get(registry, group, &(struct wr_stream_key){NULL, labels, count, true, NULL}, error);
-}
-
-struct weir_stream *wr_stream_get_for(struct wr_registry *registry, const char *group,
-                                      const struct wr_stream_key *key, struct wr_error *error)
-{
-    return get(registry, group, key, error);
+    const struct wr_stream_key key = {NULL, labels, count, false, NULL};
+    return wr_stream_get_for(registry, group, &key, error);
 }
 
 /* ---- Labels of the call ---------------------------------------------------------------------- */
@@ -293,7 +281,7 @@ struct weir_stream *wr_stream_get_labeled(struct wr_registry *registry, const st
     for (size_t i = 0; i < count; i++)
         both[base->label_count + i] = labels[i];
     const struct wr_stream_key key = {NULL, both, base->label_count + count, base->is_foreign, name};
-    return get(registry, base->group->name, &key, error);
+    return wr_stream_get_for(registry, base->group->name, &key, error);
 }
 
 /* [registry lock] One that was made for something else stays, since the base does not end with it. */

@@ -16,15 +16,11 @@ void wr_stream_sort_labels(weir_label *labels, size_t count);
 struct weir_stream *wr_stream_get(struct wr_registry *registry, const char *group, const weir_label *labels,
                                   size_t count, struct wr_error *error);
 
-/* [any thread] The same for values that come from elsewhere: settings.labels do not apply to them. */
-struct weir_stream *wr_stream_get_foreign(struct wr_registry *registry, const char *group,
-                                          const weir_label *labels, size_t count, struct wr_error *error);
-
-/* [any thread] The same for a series of the name in the key, which has no group and whose labels need not be
- * sorted. The stream may be reused once its series have ended, so the caller is reading until it has used or
- * held it: see reuse.h. */
+/* [any thread] The same by a key, which has no group and whose labels need not be sorted. If it has a name, the
+ * stream may be reused once its series have ended, so the caller is reading until it has used or held it: see
+ * reuse.h. */
 struct weir_stream *wr_stream_get_for(struct wr_registry *registry, const char *group,
-                                      const struct wr_stream_key *key, struct wr_error *error);
+                                      const struct wr_stream_key *wanted, struct wr_error *error);
 
 /* [any thread] Makes the group of values that an earlier process has added, if it is not there, also beyond
  * settings.max_series: what does not fit goes to the series weir_overflow of its group, and is not refused. An

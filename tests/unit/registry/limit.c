@@ -95,8 +95,9 @@ Test(limit, further_label_sets_share_the_overflow_stream_of_their_group)
 Test(limit, what_comes_through_a_source_overflows_into_series_of_its_own)
 {
     const weir_label label = {"a", "1"};
+    const struct wr_stream_key key = {NULL, &label, 1, true, NULL};
     struct weir_stream *own = wr_stream_get(&registry, "g", &label, 1, &error);
-    struct weir_stream *foreign = wr_stream_get_foreign(&registry, "g", &label, 1, &error);
+    struct weir_stream *foreign = wr_stream_get_for(&registry, "g", &key, &error);
     cr_assert(foreign->overflow && foreign->is_foreign && !own->is_foreign);
     cr_assert_neq(get(foreign, "new"), get(own, "new"));
     cr_assert(get(foreign, "new")->view->foreign);

@@ -122,11 +122,12 @@ static void assert_refused(const struct weir_stream *stream, const char *words)
 Test(registry, what_comes_through_a_source_has_streams_of_its_own)
 {
     const weir_label label = {"a", "1"};
+    const struct wr_stream_key key = {NULL, &label, 1, true, NULL};
     struct weir_stream *own = labeled("g", &label, 1);
-    struct weir_stream *foreign = wr_stream_get_foreign(&registry, "g", &label, 1, &error);
+    struct weir_stream *foreign = wr_stream_get_for(&registry, "g", &key, &error);
     cr_assert_neq(own, foreign);
     cr_assert_eq(own->group, foreign->group);
-    cr_assert_eq(wr_stream_get_foreign(&registry, "g", &label, 1, &error), foreign);
+    cr_assert_eq(wr_stream_get_for(&registry, "g", &key, &error), foreign);
     cr_assert_eq(labeled("g", &label, 1), own);
     cr_assert_not(metric_of(own, "n")->view->foreign);
     cr_assert(metric_of(foreign, "n")->view->foreign);
@@ -136,7 +137,8 @@ Test(registry, what_comes_through_a_source_has_streams_of_its_own)
 Test(registry, a_stream_with_more_labels_is_foreign_as_its_base_is)
 {
     const weir_label label = {"a", "1"}, le = {"le", "5"};
-    struct weir_stream *base = wr_stream_get_foreign(&registry, "g", NULL, 0, &error);
+    struct weir_stream *base =
+        wr_stream_get_for(&registry, "g", &(struct wr_stream_key){.is_foreign = true}, &error);
     struct weir_stream *more = wr_stream_get_labeled(&registry, base, &label, 1, NULL, &error);
     cr_assert(more->is_foreign);
     cr_assert_eq(wr_stream_find_labeled(&registry, base, &label, 1), more);
