@@ -445,7 +445,7 @@ static bool is_done(const struct wr_recovery_journal *dir)
 {
     struct wr_journal_reader reader;
     size_t segments = 0;
-    uint32_t *numbers = wr_mapped_file_list(dir->dir.path, WR_SEGMENT_FILE_KIND, &segments);
+    uint64_t *numbers = wr_mapped_file_list(dir->dir.path, WR_SEGMENT_FILE_KIND, &segments);
     bool done =
         numbers && !segments && wr_journal_reader_open(&reader, dir->dir.path, false) == WR_JOURNAL_READ;
     free(numbers);

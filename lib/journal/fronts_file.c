@@ -172,9 +172,9 @@ bool wr_fronts_file_read(const char *folder, struct wr_fronts_state **states, si
 {
     struct reader reader = {.folder = folder};
     size_t files = 0;
-    uint32_t *numbers = wr_mapped_file_list(folder, WR_FRONTS_KIND, &files);
+    uint64_t *numbers = wr_mapped_file_list(folder, WR_FRONTS_KIND, &files);
     for (size_t i = 0; numbers && i < files; i++)
-        read_file(&reader, numbers[i]);
+        read_file(&reader, (uint32_t)numbers[i]);
     bool read = numbers && !reader.states.failed;
     free(numbers);
     if (!read)
@@ -187,10 +187,10 @@ bool wr_fronts_file_read(const char *folder, struct wr_fronts_state **states, si
 bool wr_fronts_file_remove(const char *folder)
 {
     size_t count = 0;
-    uint32_t *numbers = wr_mapped_file_list(folder, WR_FRONTS_KIND, &count);
+    uint64_t *numbers = wr_mapped_file_list(folder, WR_FRONTS_KIND, &count);
     bool gone = numbers;
     for (size_t i = 0; numbers && i < count; i++)
-        gone &= wr_mapped_file_remove(folder, WR_FRONTS_KIND, numbers[i]);
+        gone &= wr_mapped_file_remove(folder, WR_FRONTS_KIND, (uint32_t)numbers[i]);
     free(numbers);
     return gone;
 }

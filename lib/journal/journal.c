@@ -155,10 +155,10 @@ struct wr_journal *wr_journal_start(const char *place, struct wr_registry *regis
 static bool remove_kind(const char *folder, const char *kind)
 {
     size_t count = 0;
-    uint32_t *numbers = wr_mapped_file_list(folder, kind, &count);
+    uint64_t *numbers = wr_mapped_file_list(folder, kind, &count);
     bool gone = numbers;
     for (size_t i = 0; numbers && i < count; i++)
-        gone &= wr_mapped_file_remove(folder, kind, numbers[i]);
+        gone &= wr_mapped_file_remove(folder, kind, (uint32_t)numbers[i]);
     free(numbers);
     return gone;
 }
@@ -180,7 +180,7 @@ void wr_journal_remove(struct wr_owner_dir *dir)
 static bool is_empty(const struct wr_journal *journal)
 {
     size_t count = 1;
-    uint32_t *segments = wr_mapped_file_list(journal->dir.path, WR_SEGMENT_FILE_KIND, &count);
+    uint64_t *segments = wr_mapped_file_list(journal->dir.path, WR_SEGMENT_FILE_KIND, &count);
     free(segments);
     for (uint32_t i = 0; i < journal->ring_count; i++) {
         const struct wr_ring_block *ring = journal->rings[i];

@@ -64,12 +64,13 @@ typedef bool open_file(struct wr_journal_reader *reader, size_t count, uint32_t 
 static bool open_kind(struct wr_journal_reader *reader, const char *kind, open_file *open, bool writable)
 {
     size_t count = 0;
-    uint32_t *numbers = wr_mapped_file_list(reader->folder, kind, &count);
+    uint64_t *numbers = wr_mapped_file_list(reader->folder, kind, &count);
     bool good = numbers;
     for (size_t i = 0; good && i < count; i++) {
-        good = open(reader, count, numbers[i], writable);
-        if (numbers[i] > reader->files)
-            reader->files = numbers[i];
+        uint32_t number = (uint32_t)numbers[i];
+        good = open(reader, count, number, writable);
+        if (number > reader->files)
+            reader->files = number;
     }
     free(numbers);
     return good;

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "text/buffer.h"
 #include "os/dir_list.h"
 #include "os/fd.h"
 
@@ -113,7 +112,7 @@ void wr_mapped_file_set_aside(const char *folder, const char *kind, uint32_t num
         rename(from, to);
 }
 
-static bool read_number(const char *name, const char *kind, uint32_t *number)
+static bool read_number(const char *name, const char *kind, uint64_t *number)
 {
     size_t length = strlen(kind);
     if (strncmp(name, kind, length) != 0 || name[length] != '.')
@@ -122,35 +121,11 @@ static bool read_number(const char *name, const char *kind, uint32_t *number)
     size_t count = strspn(digits, "0123456789");
     if (!count || count > DIGITS_MOST || digits[count])
         return false;
-    unsigned long long value = strtoull(digits, NULL, 10);
-    *number = (uint32_t)value;
-    return value <= UINT32_MAX;
+    *number = strtoull(digits, NULL, 10);
+    return *number <= UINT32_MAX;
 }
 
-static int compare(const void *a, const void *b)
+uint64_t *wr_mapped_file_list(const char *folder, const char *kind, size_t *count)
 {
-    uint32_t first = *(const uint32_t *)a, second = *(const uint32_t *)b;
-    return first < second ? -1 : first > second;
-}
-
-uint32_t *wr_mapped_file_list(const char *folder, const char *kind, size_t *count)
-{
-    struct wr_buffer numbers = {0};
-    const struct dirent *entry;
-    uint32_t number;
-    int problem = 0;
-    DIR *open = opendir(folder);
-    bool good = open && wr_buffer_reserve(&numbers, sizeof number);
-    while (good && (entry = wr_dir_list_next(open, &problem)))
-        if (read_number(entry->d_name, kind, &number))
-            wr_buffer_put(&numbers, &number, sizeof number);
-    if (open)
-        closedir(open);
-    if (!good || problem || numbers.failed) {
-        wr_buffer_fini(&numbers);
-        return NULL;
-    }
-    *count = numbers.length / sizeof number;
-    qsort(numbers.data, *count, sizeof number, compare);
-    return (uint32_t *)numbers.data;
+    return wr_dir_list_numbers(folder, read_number, kind, count);
 }

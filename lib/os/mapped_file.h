@@ -51,6 +51,6 @@ void wr_mapped_file_set_aside(const char *folder, const char *kind, uint32_t num
 
 /* Returns the numbers of all files of a kind, ascending; the caller frees them. NULL: the folder cannot be
  * read, or out of memory. */
-uint32_t *wr_mapped_file_list(const char *folder, const char *kind, size_t *count);
+uint64_t *wr_mapped_file_list(const char *folder, const char *kind, size_t *count);
 
 #endif

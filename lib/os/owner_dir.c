@@ -247,47 +247,19 @@ void wr_owner_dir_abandon(const struct wr_owner_dir *dir)
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-static int compare_numbers(const void *a, const void *b)
+static bool read_number(const char *name, const char *kind, uint64_t *number)
 {
-    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
-    return first < second ? -1 : first > second;
-}
-
-static bool read_number(const char *name, uint64_t *number)
-{
-    char *end;
+    (void)kind;
     if (span_digits(name) != 20 || strcmp(name + 20, ".seg") != 0)
         return false;
     errno = 0;
-    *number = strtoull(name, &end, 10);
+    *number = strtoull(name, NULL, 10);
     return errno == 0;
-}
-
-static bool list(DIR *folder, struct wr_buffer *numbers)
-{
-    const struct dirent *entry;
-    uint64_t number;
-    int problem;
-    while ((entry = wr_dir_list_next(folder, &problem)))
-        if (read_number(entry->d_name, &number))
-            wr_buffer_put(numbers, &number, sizeof number);
-    return !problem && !numbers->failed;
 }
 
 uint64_t *wr_owner_dir_list(const struct wr_owner_dir *dir, size_t *count)
 {
-    struct wr_buffer numbers = {0};
-    DIR *folder = opendir(dir->path);
-    bool listed = folder && wr_buffer_reserve(&numbers, sizeof(uint64_t)) && list(folder, &numbers);
-    if (folder)
-        closedir(folder);
-    if (!listed) {
-        wr_buffer_fini(&numbers);
-        return NULL;
-    }
-    *count = numbers.length / sizeof(uint64_t);
-    qsort(numbers.data, *count, sizeof(uint64_t), compare_numbers);
-    return (uint64_t *)numbers.data;
+    return wr_dir_list_numbers(dir->path, read_number, NULL, count);
 }
 
 /* Returns how many damaged files of the same handler are there already. */

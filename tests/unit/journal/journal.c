@@ -229,9 +229,10 @@ Test(journal, unit_and_help_are_recovered)
     struct wr_journal_map map;
     struct wr_series_codec_room room;
     weir_series view;
-    uint32_t *numbers = wr_mapped_file_list(journal->dir.path, WR_JOURNAL_SERIES_KIND, &count);
+    uint64_t *numbers = wr_mapped_file_list(journal->dir.path, WR_JOURNAL_SERIES_KIND, &count);
     cr_assert(numbers && count == 1);
-    cr_assert_eq(wr_mapped_file_open(&map, journal->dir.path, WR_JOURNAL_SERIES_KIND, numbers[0], false), 0);
+    cr_assert_eq(
+        wr_mapped_file_open(&map, journal->dir.path, WR_JOURNAL_SERIES_KIND, (uint32_t)numbers[0], false), 0);
     cr_assert(wr_journal_views_add(&views, &map));
     cr_assert(wr_journal_views_get(&views, fixture_metric(fixture, "a", "x")->series, &view, &room));
     cr_assert_str_eq(view.unit, "ms");

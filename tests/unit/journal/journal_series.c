@@ -43,10 +43,11 @@ static void put(uint32_t id, const char *name, const char *unit, const char *hel
 static void read_all(void)
 {
     size_t count = 0;
-    uint32_t *numbers = wr_mapped_file_list(folder, WR_JOURNAL_SERIES_KIND, &count);
+    uint64_t *numbers = wr_mapped_file_list(folder, WR_JOURNAL_SERIES_KIND, &count);
     cr_assert(numbers && count < 20);
     for (size_t i = 0; i < count; i++) {
-        cr_assert_eq(wr_mapped_file_open(&maps[i], folder, WR_JOURNAL_SERIES_KIND, numbers[i], false), 0);
+        cr_assert_eq(wr_mapped_file_open(&maps[i], folder, WR_JOURNAL_SERIES_KIND, (uint32_t)numbers[i], false),
+                     0);
         cr_assert(wr_journal_views_add(&views, &maps[i]));
     }
     free(numbers);

@@ -68,10 +68,10 @@ static bool part_has_changed(const struct wr_journal_map *map, char *seen, size_
 static void add_kind(struct view *view, const char *kind)
 {
     size_t count = 0;
-    uint32_t *numbers = wr_mapped_file_list(progress->dir, kind, &count);
+    uint64_t *numbers = wr_mapped_file_list(progress->dir, kind, &count);
     for (size_t i = 0; numbers && i < count && view->count < 16; i++) {
         struct wr_journal_map *map = &view->maps[view->count];
-        if (wr_mapped_file_open(map, progress->dir, kind, numbers[i], false) != 0)
+        if (wr_mapped_file_open(map, progress->dir, kind, (uint32_t)numbers[i], false) != 0)
             continue;
         view->seen[view->count++] = calloc(1, map->size);
     }
