@@ -288,13 +288,6 @@ static void report(const struct find *find, const struct wr_recovery_rings_resul
                             find->corrupt + recovery_rings->corrupt, find->reader.damaged);
 }
 
-static bool has_fronts(const struct wr_recovery_journal *dir)
-{
-    size_t count = 1;
-    free(wr_mapped_file_list(dir->dir.path, WR_FRONTS_KIND, &count));
-    return count;
-}
-
 /* Fronts may name values that were in memory when the process was killed: then they are not used, since a value
  * that is sent again must not be treated as a repeat. */
 static void adopt_fronts(struct find *find)
@@ -304,7 +297,8 @@ static void adopt_fronts(struct find *find)
         return;
     if (!atomic_load(&find->reader.head->has_left)) {
         wr_fronts_adopt(find->recovery->fronts, path, wr_fronts_now());
-    } else if (has_fronts(find->journal) && wr_fronts_file_remove(path)) {
+    } else if (wr_mapped_file_count(path, WR_FRONTS_KIND) != 0 &&
+               wr_mapped_file_remove_all(path, WR_FRONTS_KIND)) {
         wr_deferred_log_add(
             &find->dispatcher->deferred_log, "journal", WEIR_LOG_WARNING,
             "%s: its process had values in memory because the journal had no space; what was sent "
@@ -444,16 +438,13 @@ void wr_recovery_run(struct wr_recovery *recovery, const char *place, struct wr_
 static bool is_done(const struct wr_recovery_journal *dir)
 {
     struct wr_journal_reader reader;
-    size_t segments = 0;
-    uint64_t *numbers = wr_mapped_file_list(dir->dir.path, WR_SEGMENT_FILE_KIND, &segments);
-    bool done =
-        numbers && !segments && wr_journal_reader_open(&reader, dir->dir.path, false) == WR_JOURNAL_READ;
-    free(numbers);
-    if (!done)
+    const char *path = dir->dir.path;
+    if (wr_mapped_file_count(path, WR_SEGMENT_FILE_KIND) != 0 ||
+        wr_journal_reader_open(&reader, path, false) != WR_JOURNAL_READ)
         return false;
-    done = !reader.ring_count && !reader.cells_count;
+    bool done = !reader.ring_count && !reader.cells_count;
     wr_journal_reader_close(&reader);
-    return done && !has_fronts(dir);
+    return done && wr_mapped_file_count(path, WR_FRONTS_KIND) == 0;
 }
 
 static void tidy_dirs(struct wr_recovery *recovery)

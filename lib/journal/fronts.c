@@ -303,7 +303,7 @@ size_t wr_fronts_adopt(struct wr_fronts *fronts, const char *folder, struct wr_f
     wr_lock_leave(&fronts->lock);
     free(states);
     if (kept)
-        wr_fronts_file_remove(folder);
+        wr_mapped_file_remove_all(folder, WR_FRONTS_KIND);
     return adopted;
 }
 
@@ -315,7 +315,7 @@ void wr_fronts_leave(struct wr_fronts *fronts, int64_t now_ns)
     for (uint32_t number = fronts->newest; number && !has_front; number = entry_at(fronts, number)->older)
         has_front = wr_fronts_file_get(&fronts->file, number - 1);
     if (!has_front && fronts->file.folder)
-        wr_fronts_file_remove(fronts->file.folder);
+        wr_mapped_file_remove_all(fronts->file.folder, WR_FRONTS_KIND);
     wr_fronts_file_stop(&fronts->file);
     wr_lock_leave(&fronts->lock);
 }

@@ -183,14 +183,3 @@ bool wr_fronts_file_read(const char *folder, struct wr_fronts_state **states, si
     *count = reader.states.length / sizeof **states;
     return read;
 }
-
-bool wr_fronts_file_remove(const char *folder)
-{
-    size_t count = 0;
-    uint64_t *numbers = wr_mapped_file_list(folder, WR_FRONTS_KIND, &count);
-    bool gone = numbers;
-    for (size_t i = 0; numbers && i < count; i++)
-        gone &= wr_mapped_file_remove(folder, WR_FRONTS_KIND, (uint32_t)numbers[i]);
-    free(numbers);
-    return gone;
-}

@@ -72,7 +72,4 @@ void wr_fronts_file_clear(struct wr_fronts_file *file, uint32_t slot);
  * read, or out of memory. */
 bool wr_fronts_file_read(const char *folder, struct wr_fronts_state **states, size_t *count);
 
-/* Deletes the files in a folder. Returns false if one could not be deleted. */
-bool wr_fronts_file_remove(const char *folder);
-
 #endif

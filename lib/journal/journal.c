@@ -151,25 +151,15 @@ struct wr_journal *wr_journal_start(const char *place, struct wr_registry *regis
     return NULL;
 }
 
-/* Returns whether all files of the kind were deleted. */
-static bool remove_kind(const char *folder, const char *kind)
-{
-    size_t count = 0;
-    uint64_t *numbers = wr_mapped_file_list(folder, kind, &count);
-    bool gone = numbers;
-    for (size_t i = 0; numbers && i < count; i++)
-        gone &= wr_mapped_file_remove(folder, kind, (uint32_t)numbers[i]);
-    free(numbers);
-    return gone;
-}
-
 /* `meta` is deleted last, and only if the rest could be deleted: without it the next process could not read the
  * others. */
 void wr_journal_remove(struct wr_owner_dir *dir)
 {
-    if (remove_kind(dir->path, WR_JOURNAL_RING_KIND) && remove_kind(dir->path, WR_JOURNAL_CELLS_KIND) &&
-        remove_kind(dir->path, WR_JOURNAL_SERIES_KIND) && wr_fronts_file_remove(dir->path) &&
-        remove_kind(dir->path, WR_JOURNAL_META_KIND))
+    if (wr_mapped_file_remove_all(dir->path, WR_JOURNAL_RING_KIND) &&
+        wr_mapped_file_remove_all(dir->path, WR_JOURNAL_CELLS_KIND) &&
+        wr_mapped_file_remove_all(dir->path, WR_JOURNAL_SERIES_KIND) &&
+        wr_mapped_file_remove_all(dir->path, WR_FRONTS_KIND) &&
+        wr_mapped_file_remove_all(dir->path, WR_JOURNAL_META_KIND))
         wr_owner_dir_remove(dir);
     else
         wr_owner_dir_leave(dir);
@@ -179,9 +169,7 @@ void wr_journal_remove(struct wr_owner_dir *dir)
 
 static bool is_empty(const struct wr_journal *journal)
 {
-    size_t count = 1;
-    uint64_t *segments = wr_mapped_file_list(journal->dir.path, WR_SEGMENT_FILE_KIND, &count);
-    free(segments);
+    size_t count = 0;
     for (uint32_t i = 0; i < journal->ring_count; i++) {
         const struct wr_ring_block *ring = journal->rings[i];
         count += atomic_load(&ring->tail) != wr_versioned_get(&ring->taken, wr_journal_round(journal));
@@ -189,14 +177,7 @@ static bool is_empty(const struct wr_journal *journal)
     bool is_damaged;
     for (const struct wr_cells_block *block = journal->cells; block; block = block->next)
         count += wr_journal_cells_have_values(block, wr_journal_round(journal), &is_damaged);
-    return segments && !count;
-}
-
-static bool has_fronts(const struct wr_journal *journal)
-{
-    size_t count = 1;
-    free(wr_mapped_file_list(journal->dir.path, WR_FRONTS_KIND, &count));
-    return count;
+    return !count && wr_mapped_file_count(journal->dir.path, WR_SEGMENT_FILE_KIND) == 0;
 }
 
 /* The mappings stay, as late threads may still read them. Whatever was in memory only is delivered, or dropped
@@ -207,10 +188,10 @@ void wr_journal_stop(struct wr_journal *journal)
     atomic_store(&journal->head->has_left, 0);
     if (!is_empty(journal)) {
         wr_owner_dir_leave(&journal->dir);
-    } else if (has_fronts(journal)) {
-        remove_kind(journal->dir.path, WR_JOURNAL_RING_KIND);
-        remove_kind(journal->dir.path, WR_JOURNAL_CELLS_KIND);
-        remove_kind(journal->dir.path, WR_JOURNAL_SERIES_KIND);
+    } else if (wr_mapped_file_count(journal->dir.path, WR_FRONTS_KIND) != 0) {
+        wr_mapped_file_remove_all(journal->dir.path, WR_JOURNAL_RING_KIND);
+        wr_mapped_file_remove_all(journal->dir.path, WR_JOURNAL_CELLS_KIND);
+        wr_mapped_file_remove_all(journal->dir.path, WR_JOURNAL_SERIES_KIND);
         wr_owner_dir_leave(&journal->dir);
     } else {
         wr_journal_remove(&journal->dir);

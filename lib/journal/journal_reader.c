@@ -35,9 +35,7 @@ static enum wr_journal_reading open_meta(struct wr_journal_reader *reader, bool 
 
 static bool has_kind(const char *folder, const char *kind)
 {
-    size_t count = 0;
-    free(wr_mapped_file_list(folder, kind, &count));
-    return count;
+    return wr_mapped_file_count(folder, kind) > 0;
 }
 
 /* `meta` is made first and deleted last, so other files without it mean that it was lost. Without the lock it

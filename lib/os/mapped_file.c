@@ -129,3 +129,22 @@ uint64_t *wr_mapped_file_list(const char *folder, const char *kind, size_t *coun
 {
     return wr_dir_list_numbers(folder, read_number, kind, count);
 }
+
+long wr_mapped_file_count(const char *folder, const char *kind)
+{
+    size_t count = 0;
+    uint64_t *numbers = wr_mapped_file_list(folder, kind, &count);
+    free(numbers);
+    return numbers ? (long)count : -1;
+}
+
+bool wr_mapped_file_remove_all(const char *folder, const char *kind)
+{
+    size_t count = 0;
+    uint64_t *numbers = wr_mapped_file_list(folder, kind, &count);
+    bool gone = numbers;
+    for (size_t i = 0; numbers && i < count; i++)
+        gone &= wr_mapped_file_remove(folder, kind, (uint32_t)numbers[i]);
+    free(numbers);
+    return gone;
+}

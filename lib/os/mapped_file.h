@@ -53,4 +53,10 @@ void wr_mapped_file_set_aside(const char *folder, const char *kind, uint32_t num
  * read, or out of memory. */
 uint64_t *wr_mapped_file_list(const char *folder, const char *kind, size_t *count);
 
+/* Returns how many files of a kind there are. -1: the folder cannot be read, or out of memory. */
+long wr_mapped_file_count(const char *folder, const char *kind);
+
+/* Returns whether all files of a kind were deleted. */
+bool wr_mapped_file_remove_all(const char *folder, const char *kind);
+
 #endif
