@@ -161,8 +161,8 @@ bool wr_commit(struct wr_engine *engine, struct wr_plan *plan)
      * not restart them. Without a router there are no lanes. */
     bool may_stop = engine->dispatcher.drain.router && atomic_load(&engine->producers->closed);
     bool fits = atomic_load(&engine->generation) == plan->generation && !may_stop;
-    fits = fits && discarded.handlers.instances && 2 * (wr_lane_count(engine->lanes) + plan->count) < discarded.room &&
-           claim_lanes(plan);
+    fits = fits && discarded.handlers.instances &&
+           2 * (wr_lane_count(engine->lanes) + plan->count) < discarded.room && claim_lanes(plan);
     if (fits)
         commit(engine, plan, &discarded);
     wr_engine_leave(&visit);

@@ -48,10 +48,10 @@ static bool decode(char out[TEXT_MAX], const char *text, size_t length)
     while (length && (text[length - 1] == ' ' || text[length - 1] == '\t'))
         length--;
     for (size_t i = 0; i < length && written < TEXT_MAX; i++) {
-        bool is_escape =
-            text[i] == '%' && i + 2 < length && hex_of(text[i + 1]) >= 0 && hex_of(text[i + 2]) >= 0;
-        int byte = is_escape ? hex_of(text[i + 1]) << 4 | hex_of(text[i + 2]) : text[i];
-        out[written++] = (char)byte;
+        bool may_be_escape = text[i] == '%' && i + 2 < length;
+        int high = may_be_escape ? hex_of(text[i + 1]) : -1, low = may_be_escape ? hex_of(text[i + 2]) : -1;
+        bool is_escape = high >= 0 && low >= 0;
+        out[written++] = is_escape ? (char)(high * 16 + low) : text[i];
         i += is_escape ? 2 : 0;
     }
     if (written == TEXT_MAX)

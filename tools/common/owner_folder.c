@@ -30,7 +30,7 @@ static bool is_in_use(const char *parent, const char *name)
 static void add(struct wr_buffer *boxes, const struct owner_folder_kind *kind, const char *place,
                 const char *name)
 {
-    if (!wr_buffer_reserve(boxes, kind->size))
+    if (!wr_buffer_reserve(boxes, kind->size) || !boxes->data)
         command_out_of_memory();
     struct owner_folder *box = memset(boxes->data + boxes->length, 0, kind->size);
     boxes->length += kind->size;
