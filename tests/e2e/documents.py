@@ -88,14 +88,13 @@ def weir_3_shows_every_structure_with_its_fields_in_order():
 
 @case
 def every_environment_variable_is_described():
-    pattern = r'getenv\("(\w+)"\)'
+    pattern = r'(?:getenv|wr_config_has_variable)\("(\w+)"\)'
     variables = set(re.findall(pattern, read_sources("lib/*/*.c")))
     variables |= set(re.findall(r'"(BENCHMARK_AI\w*)"', read_sources("lib/config/benchmarkai.c")))
     assert {"WEIR_CONFIG", "WEIR_PLUGIN_PATH", "WEIR_LOG", "BENCHMARK_AI"} <= variables
     assert_same([arguments[0] for arguments in PAGE_3.items("Ev", "ENVIRONMENT")], variables, "weir.3, ENVIRONMENT")
     sources = read_sources("tools/*.c", "tools/*/*.c", "plugins/forwarding/forward_default.c")
-    variables = set(re.findall(pattern, sources)) | ({"WEIR_CONFIG"} if "wr_config_has_variable(" in sources else set())
-    variables |= {"BENCHMARK_AI"} if "wr_benchmarkai_is_set(" in sources else set()
+    variables = set(re.findall(pattern, sources)) | ({"BENCHMARK_AI"} if "wr_benchmarkai_is_set(" in sources else set())
     assert_same([arguments[0] for arguments in PAGE_1.items("Ev", "ENVIRONMENT")], variables, "weir.1, ENVIRONMENT")
     for name, readme in PLUGIN_READMES.items():
         for variable in re.findall(pattern, read_sources(f"plugins/{name}/*.c")):
