@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 from harness import SOURCE
 
@@ -34,7 +35,14 @@ class Killable:
     def start(self, requests=0):
         command = [sys.executable, "-B", os.path.join(SOURCE, "tests", "support", self.script), str(self.port), self.path, str(requests)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        self.port = int(self.process.stdout.readline())
+        port = self.process.stdout.readline()
+        while not port and self.port:  # another process has a connection from this port
+            assert self.process.wait() == 1
+            self.process.stdout.close()
+            time.sleep(0.1)
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            port = self.process.stdout.readline()
+        self.port = int(port)
 
     def await_end(self):
         """Waits until it is killed after its last request."""
