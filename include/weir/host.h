@@ -79,8 +79,7 @@ typedef struct weir_host {
     /* [worker] Sleeps for ms milliseconds. Returns false as soon as a stop is requested: then finish, as far as
      * the remaining time allows. A fork proceeds during the call, and values that fill the queue may be moved
      * to the spool, also with ms 0: a handler that waits by other means calls it from time to time. Returns
-     * false at once in create and prepare. After a shutdown that no longer waits for the handler, it does not
-     * return. */
+     * false at once in create and prepare. */
     bool (*wait)(const struct weir_host *host, int64_t ms);
 
     /* Whether a stop is requested. */

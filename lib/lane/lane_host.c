@@ -114,7 +114,6 @@ bool wr_lane_host_wait(struct wr_lane *lane, int64_t deadline_ns)
         wr_condition_wait(&lane->worker.work, &lane->lock, move_ns < until_ns ? move_ns : until_ns);
         move_ns = spool_what_is_due(lane);
     }
-    wr_lane_thread_park_if_abandoned(lane);
     wr_lane_thread_end_wait(&lane->worker);
     bool waited = !must_stop(lane);
     wr_lane_unlock(lane);
