@@ -7,6 +7,7 @@
 #include "../support/ledger.h"
 #include "actor.h"
 #include "plan.h"
+#include "scripted.h"
 #include "sums.h"
 
 /* ---- At any time ----------------------------------------------------------------------------- */
@@ -341,6 +342,7 @@ void checker_check_process(int result)
     struct world_end *end = &world->ends[world_self];
     bool in_a_hurry = atomic_load(&end->in_a_hurry);
     struct terms terms = {.process = world_self, .whole = true};
+    scripted_stop_recording();
     for (int i = 0; i < WORLD_HANDLERS; i++) {
         weir_handler_stats *stats = &end->handlers[i];
         if (!read_handler(i, stats)) {

@@ -1,6 +1,7 @@
 #include "scripted.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ struct scripted_behaviour scripted_behaviour;
 
 struct scripted {
     const weir_host *host;
+    pthread_mutex_t *recording;
     struct world_log *log;
     uint64_t state;   /* random state of the script */
     uint32_t down;    /* so many further results are failures */
@@ -26,6 +28,10 @@ struct scripted {
     bool continues;      /* a summary's parts: the core may offer the rest before it settles these */
     struct tally *tally; /* of instruments; NULL: its handler gets samples */
 };
+
+/* Held while what a handler receives is recorded. Of each process its own: a child does not inherit one that
+ * a thread of its parent held. */
+static pthread_mutex_t recordings[WORLD_PROCESSES][WORLD_HANDLERS];
 
 /* ---- Life cycle ------------------------------------------------------------------------------ */
 
@@ -53,6 +59,7 @@ static void *create(const weir_host *host, const void *options)
     }
     self->tally = make_tally(host, handler);
     self->host = host;
+    self->recording = &recordings[world_self][handler];
     self->log = &world->logs[world_self][handler];
     self->state = plan_terms.seed * 1000003 + (uint64_t)handler * 101 + world_self * 7 + ++created;
     return self;
@@ -300,7 +307,9 @@ static void emit(void *instance, const weir_batch *batch, weir_outcome *outcome)
         end = batch->count;
     self->settled = batch->sequence + end;
     snprintf(self->origin, sizeof self->origin, "%s", batch->origin);
+    pthread_mutex_lock(self->recording);
     record(self, batch, end, done - outcome->rejected);
+    pthread_mutex_unlock(self->recording);
     self->continues = in_parts && outcome->code == WEIR_OUTCOME_OK && done < batch->count;
 }
 
@@ -320,8 +329,17 @@ static const weir_handler_type types[] = {
     TYPE("parted", WEIR_KINDS_DOUBLE | WEIR_KINDS_INT),
 };
 
+void scripted_stop_recording(void)
+{
+    for (int i = 0; i < WORLD_HANDLERS; i++)
+        pthread_mutex_lock(&recordings[world_self][i]);
+}
+
 void scripted_register(void)
 {
+    for (int i = 0; i < WORLD_PROCESSES; i++)
+        for (int k = 0; k < WORLD_HANDLERS; k++)
+            pthread_mutex_init(&recordings[i][k], NULL);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (weir_register_handler_type(&types[i], NULL) != 0)
             world_fail("weir_register_handler_type: %s", weir_last_error());

@@ -23,4 +23,8 @@ extern struct scripted_behaviour scripted_behaviour;
  * "parted", which accepts no summaries. */
 void scripted_register(void);
 
+/* Nothing that the handlers of this process receive is recorded any more: a shutdown that has not waited for
+ * them leaves their threads at work. One that has something to record waits until the process ends. */
+void scripted_stop_recording(void);
+
 #endif
