@@ -10,9 +10,6 @@
  * then find those that came just before, and no id is used again. */
 enum { PART_THAT_STAYS = 32 };
 
-/* Series whose ids are spread over more than so many times the number of rows are sorted instead of counted. */
-enum { SPREAD_MOST = 4 };
-
 /* A row of the tail. */
 struct row {
     int64_t series;
@@ -22,9 +19,8 @@ struct row {
 
 struct fold {
     sqlite3 *db;
-    struct row *rows;         /* in the order of their ids */
-    size_t count, all;        /* rows that are packed; with those that stay */
-    const struct row **order; /* those that are packed, by series */
+    struct row *rows;  /* in the order of their ids; those that are packed are sorted */
+    size_t count, all; /* rows that are packed; with those that stay */
     struct chunk_point points[CHUNK_POINTS];
     uint8_t bytes[CHUNK_BYTES_MOST];
 };
@@ -60,71 +56,15 @@ static int read_tail(struct fold *fold, int64_t *stays)
     return code;
 }
 
-/* ---- Sorting --------------------------------------------------------------------------------- */
-
 /* By series, time, and as they came. */
 static int compare(const void *a, const void *b)
 {
-    const struct row *one = *(const struct row *const *)a, *other = *(const struct row *const *)b;
+    const struct row *one = a, *other = b;
     if (one->series != other->series)
         return one->series < other->series ? -1 : 1;
     if (one->point.time_ns != other->point.time_ns)
         return one->point.time_ns < other->point.time_ns ? -1 : 1;
     return (one->id > other->id) - (one->id < other->id);
-}
-
-static void sort(const struct row **order, size_t count)
-{
-    qsort(order, count, sizeof *order, compare);
-}
-
-static void find_bounds(const struct fold *fold, int64_t *least, int64_t *most)
-{
-    *least = *most = fold->rows[0].series;
-    for (size_t i = 1; i < fold->count; i++) {
-        int64_t series = fold->rows[i].series;
-        *least = series < *least ? series : *least;
-        *most = series > *most ? series : *most;
-    }
-}
-
-/* Ids of series are dense, as a rule: then counting them is faster than sorting. starts: zeros, for each id
- * from `least` on, and one more. */
-static void put_by_series(struct fold *fold, int64_t least, size_t *starts, size_t range)
-{
-    for (size_t i = 0; i < fold->count; i++)
-        starts[fold->rows[i].series - least + 1]++;
-    for (size_t i = 1; i <= range; i++)
-        starts[i] += starts[i - 1];
-    for (size_t i = 0; i < fold->count; i++)
-        fold->order[starts[fold->rows[i].series - least]++] = &fold->rows[i];
-}
-
-/* Orders the rows by series, and within a series as they came or by time. */
-static int order_rows(struct fold *fold)
-{
-    int64_t least, most;
-    find_bounds(fold, &least, &most);
-    size_t range = (size_t)(most - least) + 1;
-    bool is_dense = range / SPREAD_MOST <= fold->count;
-    size_t *starts = is_dense ? calloc(range + 1, sizeof *starts) : NULL;
-    fold->order = malloc(fold->count * sizeof *fold->order);
-    if (fold->order && starts)
-        put_by_series(fold, least, starts, range);
-    for (size_t i = 0; fold->order && !starts && i < fold->count; i++)
-        fold->order[i] = &fold->rows[i];
-    if (fold->order && !starts)
-        sort(fold->order, fold->count);
-    free(starts);
-    return fold->order ? SQLITE_OK : SQLITE_NOMEM;
-}
-
-static bool is_by_time(const struct row *const *order, size_t count)
-{
-    for (size_t i = 1; i < count; i++)
-        if (order[i]->point.time_ns < order[i - 1]->point.time_ns)
-            return false;
-    return true;
 }
 
 /* ---- Writing chunks -------------------------------------------------------------------------- */
@@ -158,21 +98,16 @@ static int put_chunk(struct fold *fold, sqlite3_stmt *statement, int64_t series,
     return store_file_step(statement);
 }
 
-/* The rows from `first` to `end` are of one series. */
-static int put_series(struct fold *fold, sqlite3_stmt *statement, size_t first, size_t end)
+/* Takes the points of a chunk: the next rows of one series. Returns how many. */
+static size_t take_points(struct fold *fold, size_t first)
 {
-    int code = SQLITE_OK;
-    if (!is_by_time(fold->order + first, end - first))
-        sort(fold->order + first, end - first);
-    while (!code && first < end) {
-        size_t count = end - first < CHUNK_POINTS ? end - first : CHUNK_POINTS;
-        for (size_t i = 0; i < count; i++)
-            fold->points[i] = fold->order[first + i]->point;
-        count = chunk_fit(fold->points, count);
-        code = put_chunk(fold, statement, fold->order[first]->series, count);
-        first += count;
+    const struct row *rows = fold->rows + first;
+    size_t count = 0;
+    while (count < CHUNK_POINTS && first + count < fold->count && rows[count].series == rows->series) {
+        fold->points[count] = rows[count].point;
+        count++;
     }
-    return code;
+    return chunk_fit(fold->points, count);
 }
 
 static int put_all(struct fold *fold)
@@ -183,11 +118,9 @@ static int put_all(struct fold *fold)
         "INSERT INTO chunks (series, first_ns, last_ns, count, finite, sum, min, max, first, last, rise,"
         " points) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         -1, &statement, NULL);
-    for (size_t first = 0, end; !code && first < fold->count; first = end) {
-        for (end = first + 1; end < fold->count && fold->order[end]->series == fold->order[first]->series;
-             end++)
-            ;
-        code = put_series(fold, statement, first, end);
+    for (size_t first = 0, count; !code && first < fold->count; first += count) {
+        count = take_points(fold, first);
+        code = put_chunk(fold, statement, fold->rows[first].series, count);
     }
     sqlite3_finalize(statement);
     return code;
@@ -225,9 +158,8 @@ static int fold_within(struct fold *fold, int64_t *stays)
     int code = read_tail(fold, stays);
     if (code || !fold->count)
         return code;
-    code = order_rows(fold);
-    if (!code)
-        code = put_all(fold);
+    qsort(fold->rows, fold->count, sizeof *fold->rows, compare);
+    code = put_all(fold);
     return code ? code : delete_packed(fold);
 }
 
@@ -250,7 +182,6 @@ int store_fold(sqlite3 *db, int64_t *stays)
     if (!code)
         code = end_transaction(db, fold_within(fold, stays));
     free(fold->rows);
-    free(fold->order);
     free(fold);
     return code;
 }
