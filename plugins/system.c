@@ -1,7 +1,5 @@
 #include "system.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,22 +46,6 @@ bool wr_system_fail(weir_outcome *outcome, int code, const char *format, ...)
 bool wr_system_fail_by(weir_outcome *outcome, const char *what, int error)
 {
     return wr_system_fail(outcome, WEIR_OUTCOME_REOPEN, "%s: %s", what, wr_system_strerror(error));
-}
-
-int wr_system_above_stdio(int fd)
-{
-    if (fd < 0 || fd > STDERR_FILENO)
-        return fd;
-    int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    int problem = errno;
-    close(fd);
-    errno = problem;
-    return moved;
-}
-
-int wr_system_open(const char *path, int flags, mode_t mode)
-{
-    return wr_system_above_stdio(open(path, flags | O_CLOEXEC, mode));
 }
 
 bool wr_system_leads_to_file(const char *path, dev_t device, ino_t inode)

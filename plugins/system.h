@@ -11,6 +11,7 @@
 
 #include <weir/host.h>
 
+#include "../lib/os/fd.h"
 #include "../lib/os/own_fd.h"
 
 /* Returns a static string. Not strerror: it takes a lock of the C library for translations; if another
@@ -28,14 +29,6 @@ bool wr_system_fail(weir_outcome *outcome, int code, const char *format, ...);
 
 /* The same for a source that has to be opened again, with a number of errno. */
 bool wr_system_fail_by(weir_outcome *outcome, const char *what, int error);
-
-/* Moves a descriptor that was just opened, -1 allowed, above the standard streams. A program may run with these
- * closed; a file or socket with such a number would receive what the program and weir print. Returns -1 with
- * errno set if no descriptor is left. */
-int wr_system_above_stdio(int fd);
-
-/* As open(2), always with O_CLOEXEC. mode: 0 without O_CREAT. */
-int wr_system_open(const char *path, int flags, mode_t mode);
 
 /* Whether the path leads to the file with this device and inode, symbolic links followed. */
 bool wr_system_leads_to_file(const char *path, dev_t device, ino_t inode);

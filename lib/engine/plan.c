@@ -7,6 +7,7 @@
 #include "config/options.h"
 #include "handler/unavailable.h"
 #include "registry/labels.h"
+#include "registry/labels_walk.h"
 #include "text/buffer.h"
 #include "text/error.h"
 #include "text/name_index.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "format/iso_time.h"
-#include "registry/labels.h"
+#include "registry/labels_walk.h"
 #include "text/common.h"
 #include "text/escape.h"
 #include "text/number.h"

@@ -2,7 +2,7 @@
 
 #include "text/common.h"
 #include "text/escape.h"
-#include "registry/labels.h"
+#include "registry/labels_walk.h"
 #include "text/number.h"
 
 enum { CRLF = 0 }; /* value of the option newline */

@@ -6,7 +6,7 @@
 
 #include "format/index_name.h"
 #include "format/iso_time.h"
-#include "registry/labels.h"
+#include "registry/labels_walk.h"
 #include "text/array.h"
 #include "text/common.h"
 #include "text/escape.h"

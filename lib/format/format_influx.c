@@ -7,9 +7,10 @@
 
 #include "text/array.h"
 #include "text/common.h"
+#include "text/escape.h"
 #include "text/hash.h"
 #include "format/influx_times.h"
-#include "registry/labels.h"
+#include "registry/labels_walk.h"
 #include "registry/name.h"
 #include "segment/origin.h"
 #include "text/number.h"
@@ -89,12 +90,9 @@ static bool is_encoded(const char *at, const char *others)
 /* Blanks, commas and equals signs are escaped by a backslash: those in marks. others: also written as %XX. */
 static void put_escaped(struct wr_buffer *out, const char *text, const char *marks, const char *others)
 {
-    static const char digits[] = "0123456789ABCDEF";
     for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
         if (is_encoded(text, others)) {
-            const char encoded[] = {'%', digits[c >> 4], digits[c & 15]};
-            wr_buffer_put(out, encoded, sizeof encoded);
+            wr_escape_byte(out, *text);
             continue;
         }
         if (strchr(marks, *text))

@@ -6,7 +6,7 @@
 #include "text/common.h"
 #include "text/escape.h"
 #include "registry/family.h"
-#include "registry/labels.h"
+#include "registry/labels_walk.h"
 #include "text/number.h"
 
 struct json_options {

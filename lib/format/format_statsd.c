@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "text/common.h"
-#include "registry/labels.h"
+#include "registry/labels_walk.h"
 #include "text/number.h"
 #include "format/base_unit.h"
 #include "format/metric_path.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "text/common.h"
-#include "registry/labels.h"
+#include "registry/labels_walk.h"
 #include "text/number.h"
 #include "text/utf8.h"
 

@@ -6,6 +6,7 @@
 
 #include "text/buffer.h"
 #include "text/common.h"
+#include "text/escape.h"
 #include "text/utf8.h"
 
 /* Characters that a program may split lines at (Unicode's White_Space), and invisible ones. */
@@ -15,30 +16,22 @@ static bool is_blank(uint32_t c)
            c == 0x3000 || wr_utf8_is_disguise(c);
 }
 
-static void put_encoded(struct wr_buffer *out, const char *text, unsigned bytes)
-{
-    static const char digits[] = "0123456789ABCDEF";
-    for (unsigned i = 0; i < bytes; i++) {
-        unsigned char c = (unsigned char)text[i];
-        const char encoded[] = {'%', digits[c >> 4], digits[c & 15]};
-        wr_buffer_put(out, encoded, sizeof encoded);
-    }
-}
-
 /* Appends the first character of text by the rules. Returns its number of bytes. */
 static size_t put_one(struct wr_buffer *out, const char *text, const struct wr_metric_path_rules *rules)
 {
     uint32_t code_point;
     unsigned bytes = wr_utf8_decode(text, strlen(text), &code_point);
+    size_t length = bytes ? bytes : 1;
     bool replace = !bytes || is_blank(code_point) || strchr(rules->replace, *text);
     bool is_ambiguous = *text == '%' && wr_hex_digit(text[1], 'A') >= 0 && wr_hex_digit(text[2], 'A') >= 0;
     if (rules->encode && (replace || is_ambiguous))
-        put_encoded(out, text, bytes ? bytes : 1);
+        for (size_t i = 0; i < length; i++)
+            wr_escape_byte(out, text[i]);
     else if (replace)
         wr_buffer_put_char(out, '_');
     else if (!strchr(rules->strip, *text))
         wr_buffer_put(out, text, bytes);
-    return bytes ? bytes : 1;
+    return length;
 }
 
 void wr_metric_path_put_word(struct wr_buffer *out, const char *text, const struct wr_metric_path_rules *rules)

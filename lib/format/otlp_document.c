@@ -9,7 +9,7 @@
 #include "format/otlp_resource.h"
 #include "format/otlp_writer.h"
 #include "format/ucum.h"
-#include "registry/labels.h"
+#include "registry/labels_walk.h"
 #include "summary/exponential.h"
 #include "summary/summary.h"
 #include "text/array.h"

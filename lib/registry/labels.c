@@ -40,14 +40,6 @@ void wr_labels_copy(weir_label *to, const weir_label *labels, size_t count)
     }
 }
 
-bool wr_labels_have(const weir_label *labels, size_t count, const char *key)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(labels[i].key, key) == 0)
-            return true;
-    return false;
-}
-
 struct wr_label_set *wr_labels_new(const weir_map *map, uint64_t number, struct wr_error *error)
 {
     if (!wr_labels_check(map, error))
@@ -87,19 +79,4 @@ bool wr_labels_equal(const struct wr_label_set *a, const struct wr_label_set *b)
         if (strcmp(a->items[i].key, b->items[i].key) != 0 || strcmp(a->items[i].value, b->items[i].value) != 0)
             return false;
     return true;
-}
-
-const weir_label *wr_labels_next(struct wr_labels_walk *walk, const weir_series *series,
-                                 const weir_batch *batch)
-{
-    const weir_label *own = walk->series_next < series->label_count ? &series->labels[walk->series_next] : NULL;
-    size_t count;
-    const weir_label *batch_labels = weir_batch_labels(batch, series, &count);
-    const weir_label *common = walk->batch_next < count ? &batch_labels[walk->batch_next] : NULL;
-    if (!own && !common)
-        return NULL;
-    int order = !own ? 1 : !common ? -1 : strcmp(own->key, common->key);
-    walk->series_next += order <= 0;
-    walk->batch_next += order >= 0;
-    return order <= 0 ? own : common;
 }

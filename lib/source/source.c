@@ -14,6 +14,7 @@
 #include "os/thread.h"
 #include "os/thread_state.h"
 #include "registry/labels.h"
+#include "registry/labels_walk.h"
 #include "registry/name.h"
 #include "registry/reuse.h"
 #include "runtime/runtime.h"

@@ -14,7 +14,7 @@
 #include "os/clock.h"
 #include "producer/instrument.h"
 #include "registry/family.h"
-#include "registry/labels.h"
+#include "registry/labels_walk.h"
 #include "registry/reuse.h"
 #include "registry/series.h"
 #include "registry/stream.h"

@@ -81,6 +81,13 @@ void wr_escape_json_ascii(struct wr_buffer *out, const char *text)
     put_string(out, text, '~');
 }
 
+void wr_escape_byte(struct wr_buffer *out, char byte)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    const char escaped[] = {'%', digits[(unsigned char)byte >> 4], digits[byte & 15]};
+    wr_buffer_put(out, escaped, sizeof escaped);
+}
+
 static bool is_unescaped_in_form(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '*' || c == '-' ||
@@ -89,15 +96,12 @@ static bool is_unescaped_in_form(char c)
 
 void wr_escape_form(struct wr_buffer *out, const char *text)
 {
-    static const char digits[] = "0123456789ABCDEF";
     for (; *text; text++) {
-        unsigned char byte = (unsigned char)*text;
-        char escaped[3] = {'%', digits[byte >> 4], digits[byte & 15]};
         if (is_unescaped_in_form(*text))
             wr_buffer_put_char(out, *text);
         else if (*text == ' ')
             wr_buffer_put_char(out, '+');
         else
-            wr_buffer_put(out, escaped, sizeof escaped);
+            wr_escape_byte(out, *text);
     }
 }

@@ -12,6 +12,9 @@ void wr_escape_json(struct wr_buffer *out, const char *text);
 /* The same as Python's json.dumps: everything except printable ASCII becomes \uXXXX. */
 void wr_escape_json_ascii(struct wr_buffer *out, const char *text);
 
+/* Appends the byte as %XX. */
+void wr_escape_byte(struct wr_buffer *out, char byte);
+
 /* Appends the value of a form field (application/x-www-form-urlencoded). */
 void wr_escape_form(struct wr_buffer *out, const char *text);
 

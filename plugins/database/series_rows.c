@@ -4,11 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "labels.h"
+#include "registry/labels_walk.h"
 
 void series_rows_fini(struct series_rows *rows)
 {
-    sqlite3_free(rows->common_labels);
     series_rows_clear(rows);
     free(rows->pages);
     *rows = (struct series_rows){0};
@@ -22,16 +21,12 @@ void series_rows_clear(struct series_rows *rows)
     }
 }
 
-bool series_rows_begin(struct series_rows *rows, const weir_batch *batch)
+void series_rows_begin(struct series_rows *rows, const weir_batch *batch)
 {
-    char *json = wr_labels_to_json(batch->labels, batch->label_count, NULL, 0);
-    if (!json)
-        return false;
-    if (!rows->common_labels || strcmp(json, rows->common_labels) != 0)
+    const uint64_t hash = wr_labels_hash(batch);
+    if (hash != rows->labels_hash)
         series_rows_clear(rows);
-    sqlite3_free(rows->common_labels);
-    rows->common_labels = json;
-    return true;
+    rows->labels_hash = hash;
 }
 
 static bool grow(struct series_rows *rows, uint32_t page)
@@ -67,9 +62,33 @@ struct series_row series_row_of(int64_t row, const weir_series *series)
     return (struct series_row){row, series->unit, series->help, series->instrument, series->serial};
 }
 
+static void put_text(sqlite3_str *json, const char *text)
+{
+    sqlite3_str_appendchar(json, 1, '"');
+    for (; *text; text++) {
+        if ((unsigned char)*text < 0x20)
+            sqlite3_str_appendf(json, "\\u%04x", *text);
+        else if (*text == '"' || *text == '\\')
+            sqlite3_str_appendf(json, "\\%c", *text);
+        else
+            sqlite3_str_appendchar(json, 1, *text);
+    }
+    sqlite3_str_appendchar(json, 1, '"');
+}
+
 char *series_rows_labels(const weir_batch *batch, const weir_series *series)
 {
-    size_t count;
-    const weir_label *common = weir_batch_labels(batch, series, &count);
-    return wr_labels_to_json(series->labels, series->label_count, common, count);
+    struct wr_labels_walk walk = {0, 0};
+    const weir_label *label;
+    sqlite3_str *json = sqlite3_str_new(NULL);
+    sqlite3_str_appendchar(json, 1, '{');
+    while ((label = wr_labels_next(&walk, series, batch))) {
+        if (sqlite3_str_length(json) > 1)
+            sqlite3_str_appendchar(json, 1, ',');
+        put_text(json, label->key);
+        sqlite3_str_appendchar(json, 1, ':');
+        put_text(json, label->value);
+    }
+    sqlite3_str_appendchar(json, 1, '}');
+    return sqlite3_str_finish(json);
 }

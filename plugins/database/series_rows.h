@@ -22,8 +22,8 @@ enum { SERIES_ROWS_IN_PAGE = 256 };
 struct series_rows {
     /* indexed by weir_sample.series / SERIES_ROWS_IN_PAGE; NULL: none is known there */
     struct series_row **pages;
-    uint32_t room;       /* pages */
-    char *common_labels; /* the configuration's labels as JSON; the labels of the rows include them */
+    uint32_t room;        /* pages */
+    uint64_t labels_hash; /* of the batch; the labels of the rows include its labels */
 };
 
 void series_rows_fini(struct series_rows *rows);
@@ -32,8 +32,8 @@ void series_rows_fini(struct series_rows *rows);
 void series_rows_clear(struct series_rows *rows);
 
 /* To be called for each batch. If the configuration's labels have changed, the rows are of other series, and
- * forgotten. Returns false if out of memory. */
-bool series_rows_begin(struct series_rows *rows, const weir_batch *batch);
+ * forgotten. */
+void series_rows_begin(struct series_rows *rows, const weir_batch *batch);
 
 /* Returns the entry of a series; NULL: out of memory. */
 struct series_row *series_rows_find(struct series_rows *rows, uint32_t id);
@@ -44,7 +44,8 @@ bool series_row_is_current(const struct series_row *row, const weir_series *seri
 /* What a row has of a series that was inserted. */
 struct series_row series_row_of(int64_t row, const weir_series *series);
 
-/* The series' labels with those of the batch, as JSON; free it with sqlite3_free. NULL: out of memory. */
+/* The series' labels with those of the batch, as JSON: {"a":"1","b":"2"}, sorted by key, so that equal ones
+ * give equal text. Free it with sqlite3_free. NULL: out of memory. */
 char *series_rows_labels(const weir_batch *batch, const weir_series *series);
 
 #endif

@@ -84,7 +84,7 @@ static void set_mode(const struct pipe *pipe)
 {
     char name[40];
     struct stat status;
-    int fd = wr_system_open(pipe->path, O_PATH | O_NOFOLLOW, 0);
+    int fd = wr_fd_open(pipe->path, O_PATH | O_NOFOLLOW, 0);
     if (fd < 0)
         return;
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
@@ -146,7 +146,7 @@ static struct pipe_result open_path(struct pipe *pipe, bool create)
     struct pipe_result result = wr_pipe_check_path(pipe, create);
     if (result.state)
         return result;
-    int fd = wr_system_open(pipe->path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0);
+    int fd = wr_fd_open(pipe->path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0);
     if (fd < 0)
         return open_error_result(errno);
     /* the path may have been replaced since wr_pipe_check_path */

@@ -199,7 +199,7 @@ void wr_repair_wait(struct pipe *pipe)
 
 static void open_and_rewrite(struct pipe *pipe)
 {
-    pipe->read_fd = wr_system_open(pipe->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0);
+    pipe->read_fd = wr_fd_open(pipe->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0);
     int error = errno;
     if (wr_fd_is_file(pipe->read_fd, pipe->own.device, pipe->own.inode))
         rewrite(pipe);

@@ -95,7 +95,7 @@ static bool is_safe(int fd)
 static int lock_partial(struct compression *compression)
 {
     if (!wr_own_fd_set(&compression->out,
-                       wr_system_open(compression->partial_path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600)))
+                       wr_fd_open(compression->partial_path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600)))
         return errno;
     const int fd = compression->out.fd;
     int error = flock(fd, LOCK_EX | LOCK_NB) == 0 || errno == ENOLCK || errno == EOPNOTSUPP ? 0 : errno;
@@ -152,7 +152,7 @@ static bool start_stream(struct compression *compression)
 static enum compress_state open_source(struct compression *compression, const struct archive_file *file)
 {
     struct stat status;
-    if (!wr_own_fd_set(&compression->in, wr_system_open(compression->path, O_RDWR | O_NOFOLLOW, 0)) &&
+    if (!wr_own_fd_set(&compression->in, wr_fd_open(compression->path, O_RDWR | O_NOFOLLOW, 0)) &&
         errno == ENOENT) /* compressed or deleted by another process */
         return stop(compression);
     if (compression->in.fd < 0 || fstat(compression->in.fd, &status) != 0)

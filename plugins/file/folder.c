@@ -34,7 +34,7 @@ void wr_folder_sync(const char *path)
         return;
     memcpy(folder, path, length);
     folder[length] = '\0';
-    int fd = wr_system_open(folder, O_RDONLY | O_DIRECTORY, 0);
+    int fd = wr_fd_open(folder, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0)
         return;
     fsync(fd);

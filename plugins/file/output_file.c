@@ -69,13 +69,13 @@ static int open_path(const struct output_file *output, const char *path)
     mode_t mode = output->settings->mode;
     /* O_NONBLOCK: the path may become a named pipe after check_path */
     int flags = O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK;
-    int fd = wr_system_open(path, flags | O_CREAT | O_EXCL, mode);
+    int fd = wr_fd_open(path, flags | O_CREAT | O_EXCL, mode);
     if (fd >= 0) {
         fchmod(fd, mode);
         if (output->settings->options->fsync)
             wr_folder_sync(path);
     } else if (errno == EEXIST) {
-        fd = wr_system_open(path, flags | O_CREAT | (output->truncate ? O_TRUNC : 0), mode);
+        fd = wr_fd_open(path, flags | O_CREAT | (output->truncate ? O_TRUNC : 0), mode);
     }
     return fd;
 }
@@ -138,7 +138,7 @@ int wr_output_file_probe(const struct output_file *output, bool *exists)
         error = check_path(path);
     if (error)
         return error;
-    int fd = wr_system_open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK, 0);
+    int fd = wr_fd_open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK, 0);
     *exists = fd >= 0;
     if (fd >= 0)
         close(fd);
@@ -254,7 +254,7 @@ void wr_output_file_check_end(struct output_file *output, off_t size)
     char last = '\n';
     if (size == output->end || !size)
         return;
-    int fd = wr_system_open(output->path, O_RDONLY | O_NOCTTY | O_NONBLOCK, 0);
+    int fd = wr_fd_open(output->path, O_RDONLY | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
         return;
     if (wr_fd_is_file(fd, output->own.device, output->own.inode) && pread(fd, &last, 1, size - 1) == 1 &&

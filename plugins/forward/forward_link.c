@@ -14,8 +14,8 @@
 
 #include "../forwarding/forward_identity.h"
 #include "../output.h"
+#include "registry/labels_walk.h"
 #include "text/array.h"
-#include "text/hash.h"
 
 enum {
     POLL_MS = 20, /* interval of fork points in a wait */
@@ -263,16 +263,6 @@ bool wr_forward_link_fail(const struct forward_link *link, enum connection_state
 
 /* ---- Series ---------------------------------------------------------------------------------- */
 
-static uint64_t hash_labels(const weir_batch *batch)
-{
-    uint64_t hash = 0;
-    for (size_t i = 0; i < batch->label_count; i++) {
-        hash = wr_hash_bytes(hash, batch->labels[i].key, strlen(batch->labels[i].key));
-        hash = wr_hash_bytes(hash, batch->labels[i].value, strlen(batch->labels[i].value));
-    }
-    return hash;
-}
-
 /* All series are described again: their labels have changed, ids may stand for others, or there may be too few
  * of them for a block. */
 static void renew_ids(struct forward_link *link)
@@ -282,29 +272,14 @@ static void renew_ids(struct forward_link *link)
     link->id_count = 0;
 }
 
-static bool has_key(const weir_series *series, const char *key)
-{
-    for (size_t i = 0; i < series->label_count; i++)
-        if (strcmp(series->labels[i].key, key) == 0)
-            return true;
-    return false;
-}
-
-/* Those of the series take precedence, as with all handlers. Returns false if they are too many. */
+/* Returns false if they are too many. */
 static bool set_labels(struct wire_series *to, const weir_batch *batch, const weir_series *series)
 {
-    for (size_t i = 0; i < series->label_count && to->label_count < WIRE_LABELS; i++)
-        to->labels[to->label_count++] = series->labels[i];
-    size_t count;
-    const weir_label *common = weir_batch_labels(batch, series, &count);
-    for (size_t i = 0; i < count; i++) {
-        if (has_key(series, common[i].key))
-            continue;
-        if (to->label_count == WIRE_LABELS)
-            return false;
-        to->labels[to->label_count++] = common[i];
-    }
-    return series->label_count <= WIRE_LABELS;
+    struct wr_labels_walk walk = {0, 0};
+    const weir_label *label;
+    while ((label = wr_labels_next(&walk, series, batch)) && to->label_count < WIRE_LABELS)
+        to->labels[to->label_count++] = *label;
+    return !label;
 }
 
 static bool grow_ids(struct forward_link *link, uint32_t id)
@@ -520,7 +495,7 @@ static bool look_ahead(struct forward_link *link)
     if (!has_window(link) || !link->ahead->next(link->connection.host, next))
         return false;
     bool continues = strcmp(link->origin, next->origin) == 0 && next->sequence <= link->sent_end &&
-                     hash_labels(next) == link->labels_hash && next->definitions == link->definitions;
+                     wr_labels_hash(next) == link->labels_hash && next->definitions == link->definitions;
     if (!continues)
         link->next_is_other = true;
     return continues;
@@ -609,7 +584,7 @@ static enum connection_state await(struct forward_link *link, const weir_batch *
 static const char *read_token(const char *path, char token[WIRE_TOKEN + 2])
 {
     struct stat status;
-    int fd = wr_system_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    int fd = wr_fd_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     if (fd < 0)
         return wr_system_strerror(errno);
     ssize_t length = fstat(fd, &status) == 0 ? read(fd, token, WIRE_TOKEN + 1) : -1;
@@ -723,7 +698,7 @@ void wr_forward_link_close(struct forward_link *link)
 enum connection_state wr_forward_link_deliver(struct forward_link *link, const weir_batch *batch,
                                               int64_t timeout_ms)
 {
-    const uint64_t hash = hash_labels(batch);
+    const uint64_t hash = wr_labels_hash(batch);
     relate(link, batch);
     if (hash != link->labels_hash || batch->definitions != link->definitions)
         renew_ids(link);

@@ -15,7 +15,7 @@
 static size_t read_file(const char *path, char *out, size_t room)
 {
     out[0] = '\0';
-    int fd = wr_system_open(path, O_RDONLY, 0);
+    int fd = wr_fd_open(path, O_RDONLY, 0);
     if (fd < 0)
         return 0;
     ssize_t length = read(fd, out, room - 1);

@@ -19,8 +19,7 @@ bool wr_sockets_open(struct sockets *sockets, CURLM *multi)
     wr_wakeup_fds_find(multi, fds);
     for (int i = 0; i < 2; i++)
         wr_own_fd_set(&sockets->wakeup_fds[i], fds[i]);
-    return wr_own_fd_set(&sockets->canary,
-                         wr_system_above_stdio(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)));
+    return wr_own_fd_set(&sockets->canary, wr_fd_above_stdio(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)));
 }
 
 void wr_sockets_close(struct sockets *sockets)
@@ -39,7 +38,7 @@ static curl_socket_t open_connection(void *ctx, curlsocktype purpose, struct cur
         if (sockets->connections[i].fd >= 0)
             continue;
         int fd =
-            wr_system_above_stdio(socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol));
+            wr_fd_above_stdio(socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol));
         return wr_own_fd_set(&sockets->connections[i], fd) ? fd : CURL_SOCKET_BAD;
     }
     errno = EMFILE;

@@ -430,7 +430,8 @@ static void kafka_emit(void *self, const weir_batch *batch, weir_outcome *outcom
     struct kafka *kafka = self;
     struct delivery d = {.kafka = kafka, .batch = batch, .outcome = outcome};
     outcome->done = 0;
-    if (!wr_flight_begin(&kafka->flight, batch) || !wr_targets_begin(&kafka->targets, batch)) {
+    wr_targets_begin(&kafka->targets, batch);
+    if (!wr_flight_begin(&kafka->flight, batch)) {
         fail(&d, WEIR_OUTCOME_RETRY, 0, "out of memory");
         return;
     }

@@ -33,7 +33,7 @@ static int open_socket(int domain, int type, int protocol, void *opaque)
     struct producer *producer = opaque;
     if (atomic_load(&producer->knows_pipes))
         wr_pipes_close_on_exec();
-    int fd = wr_system_above_stdio(socket(domain, type | SOCK_CLOEXEC, protocol));
+    int fd = wr_fd_above_stdio(socket(domain, type | SOCK_CLOEXEC, protocol));
     for (size_t i = 0; fd >= 0 && i < PRODUCER_SOCKETS; i++) {
         int none = -1;
         if (atomic_compare_exchange_strong(&producer->sockets[i], &none, fd))
@@ -182,7 +182,7 @@ bool wr_producer_open(struct producer *producer, const rd_kafka_conf_t *from)
     producer->error = RD_KAFKA_RESP_ERR_NO_ERROR;
     producer->problem[0] = '\0';
     producer->statistics = (struct statistics){0};
-    producer->event_fd = wr_system_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    producer->event_fd = wr_fd_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     rd_kafka_conf_t *conf = producer->event_fd >= 0 ? make_conf(producer, from) : NULL;
     if (producer->event_fd < 0)
         snprintf(error, sizeof error, "eventfd: %s", wr_system_strerror(errno));

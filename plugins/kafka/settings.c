@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../templates/series_template.h"
 #include "properties.h"
 #include "targets.h"
+#include "format/series_template.h"
 
 const weir_option wr_settings_table[] = {
     WEIR_OPTION_ROW("brokers", LIST, WEIR_OPTION_REQUIRED | WEIR_OPTION_DESTINATION, NULL, NULL,

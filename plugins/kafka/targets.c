@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../templates/series_template.h"
+#include "format/series_template.h"
+#include "registry/labels_walk.h"
 #include "text/array.h"
+#include "text/buffer.h"
 
 /* ---- Topics ---------------------------------------------------------------------------------- */
 
@@ -55,19 +57,13 @@ static void put_label(struct wr_buffer *key, const weir_label *label)
 /* group|name|key=value..., with the labels of the configuration among those of the series, sorted by key. */
 static void put_series(struct wr_buffer *key, const weir_batch *batch, const weir_series *series)
 {
-    size_t own = 0, common = 0, common_count;
-    const weir_label *labels = weir_batch_labels(batch, series, &common_count);
+    struct wr_labels_walk walk = {0, 0};
+    const weir_label *label;
     put_escaped(key, series->group);
     wr_buffer_put_char(key, '|');
     put_escaped(key, series->name);
-    while (own < series->label_count || common < common_count) {
-        int order = own == series->label_count ? 1
-                    : common == common_count   ? -1
-                                               : strcmp(series->labels[own].key, labels[common].key);
-        put_label(key, order <= 0 ? &series->labels[own] : &labels[common]);
-        own += order <= 0;
-        common += order >= 0;
-    }
+    while ((label = wr_labels_next(&walk, series, batch)))
+        put_label(key, label);
 }
 
 static bool make_series_key(struct target *target, const weir_batch *batch, const weir_series *series)
@@ -153,36 +149,16 @@ void wr_targets_clear(struct targets *targets)
     for (size_t i = 0; i < targets->room; i++)
         fini_target(&targets->table[i]);
     free(targets->table);
-    wr_buffer_fini(&targets->labels);
-    *targets = (struct targets){.rules = targets->rules, .definitions = targets->definitions};
+    *targets = (struct targets){.rules = targets->rules};
 }
 
-/* ---- The labels of the configuration --------------------------------------------------------- */
-
-/* Keys and values in turn, each with its NUL. */
-static void put_text(struct wr_buffer *labels, const char *text)
+void wr_targets_begin(struct targets *targets, const weir_batch *batch)
 {
-    wr_buffer_put(labels, text, strlen(text) + 1);
-}
-
-bool wr_targets_begin(struct targets *targets, const weir_batch *batch)
-{
-    struct wr_buffer labels = {0};
-    for (size_t i = 0; i < batch->label_count; i++) {
-        put_text(&labels, batch->labels[i].key);
-        put_text(&labels, batch->labels[i].value);
-    }
-    const bool has_failed = labels.failed;
-    bool is_same = targets->definitions == batch->definitions && labels.length == targets->labels.length &&
-                   (!labels.length || memcmp(labels.data, targets->labels.data, labels.length) == 0);
-    if (is_same || has_failed) {
-        wr_buffer_fini(&labels);
-        return !has_failed;
-    }
-    wr_targets_clear(targets);
-    targets->labels = labels;
+    const uint64_t hash = wr_labels_hash(batch);
+    if (hash != targets->labels_hash || batch->definitions != targets->definitions)
+        wr_targets_clear(targets);
+    targets->labels_hash = hash;
     targets->definitions = batch->definitions;
-    return true;
 }
 
 /* ---- The table ------------------------------------------------------------------------------- */

@@ -9,8 +9,6 @@
 
 #include <weir/handler.h>
 
-#include "text/buffer.h"
-
 struct target {
     rd_kafka_topic_t *topic;     /* NULL: its name is not valid */
     rd_kafka_headers_t *headers; /* NULL: none */
@@ -31,8 +29,7 @@ struct targets {
     struct targets_rules rules;
     struct target *table; /* by series */
     uint32_t room;
-    struct wr_buffer labels; /* of the configuration, that the targets were made with */
-    uint64_t definitions;    /* weir_batch.definitions, then */
+    uint64_t labels_hash, definitions; /* of the batch that the targets were made with */
 };
 
 enum { TARGETS_TOPIC_MAX = 249 }; /* bytes of a topic's name */
@@ -43,8 +40,8 @@ bool wr_targets_is_topic_byte(char byte);
 /* Frees all targets; the rules stay. Must precede the end of the producer. */
 void wr_targets_clear(struct targets *targets);
 
-/* Call for each batch before targets are asked for. Returns false if out of memory. */
-bool wr_targets_begin(struct targets *targets, const weir_batch *batch);
+/* Call for each batch before targets are asked for. */
+void wr_targets_begin(struct targets *targets, const weir_batch *batch);
 
 /* Returns the target of a series of the batch, valid until the next call. NULL: out of memory. */
 const struct target *wr_targets_find(struct targets *targets, rd_kafka_t *producer, const weir_batch *batch,

@@ -21,12 +21,12 @@ enum { HALF = (ACCESS_TICKET_ROOM - 1) / 2, TICKETS_MOST = 1000, ONCE_S = 600, S
 
 static int open_folder(const char *folder)
 {
-    return wr_system_open(folder, O_RDONLY | O_DIRECTORY, 0);
+    return wr_fd_open(folder, O_RDONLY | O_DIRECTORY, 0);
 }
 
 static int open_in(int folder, const char *name, int flags)
 {
-    return wr_system_above_stdio(openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW, 0600));
+    return wr_fd_above_stdio(openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW, 0600));
 }
 
 const char *access_files_make_folder(const char *folder)

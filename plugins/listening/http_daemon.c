@@ -95,7 +95,7 @@ static void accept_connections(struct http_daemon *daemon)
     for (int i = 0; i < ACCEPT_AT_ONCE && (slot = find_free(daemon)); i++) {
         struct sockaddr_storage address;
         socklen_t length = sizeof address;
-        int fd = wr_system_above_stdio(
+        int fd = wr_fd_above_stdio(
             accept4(daemon->listening.fd, (struct sockaddr *)&address, &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (fd < 0) {
             note_failure(daemon, errno);
@@ -170,7 +170,7 @@ static bool find_loss(const struct http_daemon *daemon)
 
 static bool bind_path(struct http_daemon *daemon, mode_t mode)
 {
-    int fd = wr_system_above_stdio(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    int fd = wr_fd_above_stdio(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!wr_own_fd_set(&daemon->listening, fd))
         return false;
     errno = wr_unix_path_bind(&daemon->place, fd, SOCK_STREAM, mode, SOCKET_GROUP_NONE);

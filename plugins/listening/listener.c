@@ -142,7 +142,7 @@ static const char *open_socket(struct listener *listener, const struct listener_
     union listener_address address;
     socklen_t length = set_address(&listener->at, &address);
     const int type = listener->type;
-    int fd = wr_system_above_stdio(socket(address.any.sa_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    int fd = wr_fd_above_stdio(socket(address.any.sa_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     bool has_socket = wr_own_fd_set(&listener->own, fd);
     *error = errno;
     if (!has_socket)
@@ -199,7 +199,7 @@ static bool control(const struct listeners *listeners, const struct listener *li
 
 bool wr_listeners_begin(struct listeners *listeners, weir_outcome *outcome)
 {
-    bool has_epoll = wr_own_fd_set(&listeners->epoll, wr_system_above_stdio(epoll_create1(EPOLL_CLOEXEC)));
+    bool has_epoll = wr_own_fd_set(&listeners->epoll, wr_fd_above_stdio(epoll_create1(EPOLL_CLOEXEC)));
     listeners->is_accepting = true;
     listeners->has_lost = false;
     return has_epoll || wr_system_fail_by(outcome, "epoll_create1", errno);
@@ -308,8 +308,7 @@ int wr_listener_accept(const struct listener *listener, const weir_host *host, s
 {
     socklen_t length = sizeof *from;
     memset(from, 0, sizeof *from);
-    int fd =
-        wr_system_above_stdio(accept4(listener->own.fd, &from->any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    int fd = wr_fd_above_stdio(accept4(listener->own.fd, &from->any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
         wr_listener_note_short(listener, host, accepting);
     *again = fd < 0 && (errno == ECONNABORTED || errno == EINTR);

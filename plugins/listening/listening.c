@@ -86,8 +86,8 @@ static bool set_up(int fd, const struct listening *listening)
 
 int listening_bind(const struct listening *listening)
 {
-    int fd = wr_system_above_stdio(
-        socket(listening->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    int fd =
+        wr_fd_above_stdio(socket(listening->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd < 0 || set_up(fd, listening))
         return fd;
     int error = errno;

@@ -141,7 +141,7 @@ static bool is_same(const struct stat *a, const struct stat *b)
 static const char *read_token(struct tenant *tenant)
 {
     struct stat status;
-    int fd = wr_system_open(tenant->token_file, O_RDONLY | O_NONBLOCK, 0);
+    int fd = wr_fd_open(tenant->token_file, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0 || fstat(fd, &status) != 0) {
         int error = errno;
         if (fd >= 0)

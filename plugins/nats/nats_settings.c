@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../templates/series_template.h"
+#include "format/series_template.h"
 
 const weir_option wr_nats_settings_table[] = {
     WEIR_OPTION_ROW("servers", LIST, WEIR_OPTION_DESTINATION, NULL, NULL,

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../templates/series_template.h"
+#include "format/series_template.h"
+#include "registry/labels_walk.h"
 #include "text/array.h"
-#include "text/hash.h"
 
 void wr_nats_subjects_init(struct nats_subjects *subjects, const char *template)
 {
@@ -51,11 +51,7 @@ static char *make(const struct nats_subjects *subjects, const weir_batch *batch,
 /* settings.labels change with the configuration, while the handler stays. */
 void wr_nats_subjects_begin(struct nats_subjects *subjects, const weir_batch *batch)
 {
-    uint64_t hash = 0;
-    for (size_t i = 0; i < batch->label_count; i++) {
-        hash = wr_hash_bytes(hash, batch->labels[i].key, strlen(batch->labels[i].key));
-        hash = wr_hash_bytes(hash, batch->labels[i].value, strlen(batch->labels[i].value));
-    }
+    const uint64_t hash = wr_labels_hash(batch);
     if (hash != subjects->labels_hash || batch->definitions != subjects->definitions)
         forget(subjects);
     subjects->labels_hash = hash;

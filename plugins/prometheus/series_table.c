@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "registry/labels_walk.h"
 #include "text/array.h"
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
@@ -39,21 +40,9 @@ static void forget_all(struct series_table *table)
         memset(table->places, 0, table->place_count * sizeof *table->places);
 }
 
-static void free_labels(struct series_table *table)
-{
-    for (size_t i = 0; i < table->label_count; i++) {
-        free((char *)table->labels[i].key);
-        free((char *)table->labels[i].value);
-    }
-    free(table->labels);
-    table->labels = NULL;
-    table->label_count = 0;
-}
-
 void series_table_fini(struct series_table *table)
 {
     forget_all(table);
-    free_labels(table);
     free(table->entries);
     free(table->places);
     free(table->retired);
@@ -61,38 +50,13 @@ void series_table_fini(struct series_table *table)
         .rules = table->rules, .host = table->host, .summaries = table->summaries, .keeper = table->keeper};
 }
 
-/* ---- The labels of the batch ----------------------------------------------------------------- */
-
-static bool has_labels_of(const struct series_table *table, const weir_batch *batch)
-{
-    if (table->label_count != batch->label_count)
-        return false;
-    for (size_t i = 0; i < batch->label_count; i++)
-        if (strcmp(table->labels[i].key, batch->labels[i].key) != 0 ||
-            strcmp(table->labels[i].value, batch->labels[i].value) != 0)
-            return false;
-    return true;
-}
-
 /* After a change of settings.labels all series have other names, so those known so far have ended. */
-static bool use_labels(struct series_table *table, const weir_batch *batch)
+static void use_labels(struct series_table *table, const weir_batch *batch)
 {
-    if (has_labels_of(table, batch))
-        return true;
-    forget_all(table);
-    free_labels(table);
-    table->labels = calloc(batch->label_count + 1, sizeof *table->labels);
-    if (!table->labels)
-        return false;
-    for (const weir_label *label = batch->labels; table->label_count < batch->label_count; label++) {
-        weir_label *copy = &table->labels[table->label_count++];
-        *copy = (weir_label){strdup(label->key), strdup(label->value)};
-        if (!copy->key || !copy->value) {
-            free_labels(table);
-            return false;
-        }
-    }
-    return true;
+    const uint64_t hash = wr_labels_hash(batch);
+    if (hash != table->labels_hash)
+        forget_all(table);
+    table->labels_hash = hash;
 }
 
 /* ---- Entries --------------------------------------------------------------------------------- */
@@ -208,8 +172,7 @@ static int64_t find_created(const struct series_table *table, const struct wr_ex
 uint32_t series_table_put(struct series_table *table, const weir_batch *batch, int64_t now_ns)
 {
     bool has_ended = false;
-    if (!use_labels(table, batch))
-        return 0;
+    use_labels(table, batch);
     for (uint32_t i = 0; i < batch->count; i++) {
         const weir_sample *sample = &batch->samples[i];
         has_ended |= sample->flags & WEIR_SAMPLE_ENDED;

@@ -17,8 +17,7 @@ struct series_table {
     uint32_t count, room;
     uint32_t *places; /* by series id: index in entries, plus one; 0: none */
     uint32_t place_count;
-    weir_label *labels; /* a copy of the batch's */
-    size_t label_count;
+    uint64_t labels_hash; /* of the batch */
     bool is_sorted;
     bool has_snapshot; /* of which texts are in use that the entries may no longer have */
     struct series_retired *retired; /* of that kind */

@@ -85,7 +85,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **c
 static bool add_connection(struct server *server, struct connection *connection, int fd,
                            const struct sockaddr_storage *address, socklen_t length)
 {
-    if (!wr_own_fd_set(&connection->socket, wr_system_above_stdio(fd)))
+    if (!wr_own_fd_set(&connection->socket, wr_fd_above_stdio(fd)))
         return false;
     connection->since_ns = state_now_ns();
     if (MHD_add_connection(server->daemon, connection->socket.fd, (const struct sockaddr *)address, length) !=
@@ -225,8 +225,8 @@ static bool make_pipe(struct server *server)
     int ends[2];
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
         return false;
-    bool has_read = wr_own_fd_set(&server->stop_read, wr_system_above_stdio(ends[0]));
-    return wr_own_fd_set(&server->stop_write, wr_system_above_stdio(ends[1])) && has_read;
+    bool has_read = wr_own_fd_set(&server->stop_read, wr_fd_above_stdio(ends[0]));
+    return wr_own_fd_set(&server->stop_write, wr_fd_above_stdio(ends[1])) && has_read;
 }
 
 /* Returns 0 or errno. */

@@ -122,7 +122,7 @@ static struct place_name name_place(const struct unscraped *family, int number)
 
 static int new_socket(void)
 {
-    return wr_system_above_stdio(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    return wr_fd_above_stdio(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
 }
 
 static bool take(const struct unscraped *family, int fd)

@@ -63,7 +63,7 @@ int report_file_write(const char *path, mode_t mode, const char *data, size_t le
         problem = find_place(path, real, temporary);
     if (problem)
         return problem;
-    int fd = wr_system_above_stdio(mkostemp(temporary, O_CLOEXEC));
+    int fd = wr_fd_above_stdio(mkostemp(temporary, O_CLOEXEC));
     if (fd < 0)
         return errno;
     problem = write_whole(fd, mode, data, length);

@@ -44,7 +44,7 @@ static bool read_all(struct proc_file *file, int fd)
 
 bool proc_file_read(struct proc_file *file, const char *path)
 {
-    int fd = wr_system_open(path, O_RDONLY | O_NONBLOCK, 0);
+    int fd = wr_fd_open(path, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0)
         return false;
     open_fds_note(&file->open, fd);

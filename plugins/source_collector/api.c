@@ -68,22 +68,6 @@ static void reply(struct request *request, struct wr_buffer *out)
                          is_known ? 0 : out->length, fields, sizeof fields / sizeof *fields);
 }
 
-bool api_fail(struct request *request, unsigned status, const char *format, ...)
-{
-    char message[1024];
-    struct wr_buffer out = {0};
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    wr_buffer_put_format(&out, "{\"status\":%u,\"message\":", status);
-    json_text_put_string(&out, message);
-    wr_buffer_put_char(&out, '}');
-    request_reply_fields(request, status, "application/json", out.data, out.failed ? 0 : out.length, NULL, 0);
-    wr_buffer_fini(&out);
-    return false;
-}
-
 bool api_check(struct api_call *call, int code)
 {
     if (!code)
@@ -91,13 +75,13 @@ bool api_check(struct api_call *call, int code)
     if (call->request->is_replied)
         return false;
     if (code == SQLITE_INTERRUPT)
-        return api_fail(call->request, MHD_HTTP_SERVICE_UNAVAILABLE,
-                        "the request takes longer than query_timeout (%" PRId64
-                        " ms); ask for fewer series or a shorter time",
-                        call->api->limit_ns / 1000000);
+        return request_fail(call->request, MHD_HTTP_SERVICE_UNAVAILABLE,
+                            "the request takes longer than query_timeout (%" PRId64
+                            " ms); ask for fewer series or a shorter time",
+                            call->api->limit_ns / 1000000);
     if (code == SQLITE_NOMEM)
-        return api_fail(call->request, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
-    return api_fail(call->request, MHD_HTTP_SERVICE_UNAVAILABLE, "the database: %s", sqlite3_errstr(code));
+        return request_fail(call->request, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
+    return request_fail(call->request, MHD_HTTP_SERVICE_UNAVAILABLE, "the database: %s", sqlite3_errstr(code));
 }
 
 /* ---- Statements ------------------------------------------------------------------------------ */
@@ -169,7 +153,7 @@ bool api_find_info(struct api_call *call, int64_t id, struct series_info *info)
         return true;
     if (is_found)
         return api_check(call, SQLITE_NOMEM);
-    return api_fail(call->request, MHD_HTTP_NOT_FOUND, "there is no series %" PRId64, id);
+    return request_fail(call->request, MHD_HTTP_NOT_FOUND, "there is no series %" PRId64, id);
 }
 
 /* ---- What there is --------------------------------------------------------------------------- */
@@ -247,12 +231,12 @@ static bool open_reader(struct api *api, struct request *request)
     if (!api->reader)
         api->reader = calloc(1, sizeof *api->reader);
     if (!api->reader)
-        return api_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
+        return request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
     reader_close(api->reader);
     live_forget(&api->live);
     if (reader_open(api->reader, api->path, &problem) == SQLITE_OK)
         return true;
-    return api_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, "%s: %s", api->path, problem);
+    return request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, "%s: %s", api->path, problem);
 }
 
 static void respond(struct api_call *call, const struct api_path *path)
@@ -261,9 +245,9 @@ static void respond(struct api_call *call, const struct api_path *path)
     bool is_good = api_check(call, reader_begin(call->reader, call->api->limit_ns)) && path->respond(call);
     reader_end(call->reader);
     if (!is_good && !request->is_replied)
-        api_fail(request, MHD_HTTP_BAD_REQUEST, "%s", call->query.problem);
+        request_fail(request, MHD_HTTP_BAD_REQUEST, "%s", call->query.problem);
     else if (is_good && call->out.failed)
-        api_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
+        request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
     else if (is_good && !request->is_replied)
         reply(request, &call->out);
 }
@@ -272,7 +256,7 @@ static void handle(struct api *api, struct request *request, const struct api_pa
 {
     struct api_call call = {.api = api, .request = request, .run = run};
     if (!read_query(&call, path->parameters))
-        api_fail(request, MHD_HTTP_BAD_REQUEST, "%s", call.query.problem);
+        request_fail(request, MHD_HTTP_BAD_REQUEST, "%s", call.query.problem);
     else if (open_reader(api, request)) {
         call.reader = api->reader;
         respond(&call, path);
@@ -290,7 +274,7 @@ bool api_handle(struct api *api, struct request *request)
     if (path && !path->respond)
         return false;
     if (!path)
-        api_fail(request, MHD_HTTP_NOT_FOUND, "there is nothing here; " FOLDER "/ lists the paths");
+        request_fail(request, MHD_HTTP_NOT_FOUND, "there is nothing here; " FOLDER "/ lists the paths");
     else if (!request_is(request, MHD_HTTP_METHOD_GET))
         request_refuse_method(request, "GET, HEAD");
     else

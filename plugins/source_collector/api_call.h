@@ -24,13 +24,10 @@ struct series_info {
 };
 
 /* Each responds to one path, within a transaction, by appending JSON to `out`. Returns false if it cannot: the
- * request then has its reply, or the query a problem, or the reader a code, set by api_fail_with. */
+ * request then has its reply, or the query a problem. */
 typedef bool api_answer(struct api_call *call);
 api_answer api_groups, api_series, api_labels, api_range, api_events, api_top, api_markers, api_runs,
     api_run_metrics, api_live;
-
-/* Replies with status and message as JSON. Returns false. */
-bool api_fail(struct request *request, unsigned status, const char *format, ...) WEIR_PRINTF(3, 4);
 
 /* Replies to what a code of SQLite means; SQLITE_OK: returns true. */
 bool api_check(struct api_call *call, int code);

@@ -178,8 +178,8 @@ static bool listen_to(struct api_call *call, struct live_wish *wish)
         return true;
     }
     return live_listen(&call->api->live, call->reader, call->request, wish) ||
-           api_fail(call->request, MHD_HTTP_SERVICE_UNAVAILABLE, "%d clients listen already, or out of memory",
-                    (int)call->api->live.count);
+           request_fail(call->request, MHD_HTTP_SERVICE_UNAVAILABLE,
+                        "%d clients listen already, or out of memory", (int)call->api->live.count);
 }
 
 bool api_live(struct api_call *call)

@@ -74,7 +74,7 @@ static bool put_run(struct api_call *call, sqlite3_stmt *row)
 
 static bool fail_without_run(struct api_call *call)
 {
-    return api_fail(call->request, MHD_HTTP_NOT_FOUND, "there is no run %" PRId64, call->run);
+    return request_fail(call->request, MHD_HTTP_NOT_FOUND, "there is no run %" PRId64, call->run);
 }
 
 bool api_runs(struct api_call *call)

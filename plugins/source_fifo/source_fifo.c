@@ -85,7 +85,7 @@ static int open_pipe(struct source *source, struct stat *status, struct pipe_res
     *result = wr_pipe_check_path(&source->pipe, source->pipe.create);
     if (result->state != PIPE_READY)
         return -1;
-    int fd = wr_system_open(source->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
+    int fd = wr_fd_open(source->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
     if (fd < 0) {
         *result = wr_pipe_result(PIPE_OPEN_FAILED, errno);
     } else if (fstat(fd, status) != 0 || !S_ISFIFO(status->st_mode)) {

@@ -99,7 +99,7 @@ static int read_lines(FILE *file, struct positions *positions, unsigned *fault)
 int positions_load(struct positions *positions, const char *path, unsigned *fault)
 {
     *fault = 0;
-    int fd = wr_system_open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
+    int fd = wr_fd_open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
     positions->is_first = fd < 0 && errno == ENOENT;
     if (fd < 0)
         return positions->is_first ? 0 : errno;
@@ -130,7 +130,7 @@ int positions_save(const struct positions *positions, const char *path)
     char fresh[PATH_MAX];
     if (snprintf(fresh, sizeof fresh, "%s.new", path) >= (int)sizeof fresh)
         return ENAMETOOLONG;
-    int fd = wr_system_open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
+    int fd = wr_fd_open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
     if (!file) {
         int problem = errno;

@@ -129,7 +129,7 @@ static bool lock_state(struct source *source, weir_outcome *outcome)
     if (asprintf(&path, "%s.lock", source->state_path) < 0)
         return wr_system_fail_by(outcome, source->state_path, ENOMEM);
     bool is_open =
-        wr_own_fd_set(&source->lock, wr_system_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600));
+        wr_own_fd_set(&source->lock, wr_fd_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600));
     if (!is_open)
         wr_system_fail_by(outcome, path, errno);
     free(path);
@@ -162,7 +162,7 @@ static void open_source(void *self, weir_outcome *outcome)
         source->host->log(source->host, WEIR_LOG_WARNING,
                           "%s: line %u: not a position; the files of such lines are read from their beginning",
                           source->state_path, fault);
-    wr_own_fd_set(&source->notify, wr_system_above_stdio(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)));
+    wr_own_fd_set(&source->notify, wr_fd_above_stdio(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)));
     source->is_scanned = source->is_marked = source->is_changed = false;
 }
 
@@ -296,7 +296,7 @@ static int look_at(struct source *source, const char *path)
         source->is_over_limit = true;
         return 0;
     }
-    int fd = wr_system_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    int fd = wr_fd_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     if (fd < 0)
         return errno == ENOENT ? 0 : errno;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -454,7 +454,7 @@ static bool hash_file(struct tail *tail, uint32_t length)
 {
     if (wr_own_fd_is_open(&tail->own))
         return positions_hash(tail->own.fd, length, &tail->hash);
-    int fd = wr_system_open(tail->path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    int fd = wr_fd_open(tail->path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     bool is_known =
         wr_fd_is_file(fd, tail->own.device, tail->own.inode) && positions_hash(fd, length, &tail->hash);
     if (fd >= 0)

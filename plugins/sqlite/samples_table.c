@@ -149,9 +149,8 @@ static int run(sqlite3_stmt *statement)
 
 int wr_samples_table_put(struct samples_table *table, const weir_batch *batch)
 {
-    int code = series_rows_begin(&table->rows, batch) ? SQLITE_OK : SQLITE_NOMEM;
-    if (!code)
-        code = run(table->begin);
+    series_rows_begin(&table->rows, batch);
+    int code = run(table->begin);
     for (uint32_t i = 0; !code && i < batch->count; i++)
         code = put_sample(table, batch, &batch->samples[i]);
     return code ? code : run(table->commit);

@@ -134,9 +134,8 @@ int store_writer_put(struct store_writer *writer, const weir_batch *batch)
 {
     uint32_t repeats = 0;
     writer->repeats = 0;
-    int code = series_rows_begin(&writer->rows, batch) ? SQLITE_OK : SQLITE_NOMEM;
-    if (!code)
-        code = store_file_step(writer->begin);
+    series_rows_begin(&writer->rows, batch);
+    int code = store_file_step(writer->begin);
     if (!code)
         code = find_repeats(writer, batch, &repeats);
     for (uint32_t i = repeats; !code && i < batch->count; i++)

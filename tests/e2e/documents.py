@@ -24,7 +24,7 @@ README = Text(os.path.join(SOURCE, "README.md"))
 CONFIG = Text(os.path.join(SOURCE, "doc", "config.md"))
 TESTING = Text(os.path.join(SOURCE, "doc", "testing.md"))
 FOLDERS = sorted({os.path.basename(os.path.dirname(path)) for path in glob.glob(os.path.join(SOURCE, "plugins", "*", "*.c"))})
-for shared in ("database", "forwarding", "listening", "sampling", "patterns", "templates"):  # code of several types, and a parser
+for shared in ("database", "forwarding", "listening", "sampling", "patterns"):  # code of several types, and a parser
     FOLDERS.remove(shared)
 PLUGINS = [name for name in FOLDERS if not name.startswith("source_")]
 BUILT = [name for name in PLUGINS if os.path.exists(os.path.join(BUILD, "plugins", ".libs", name + ".so"))]

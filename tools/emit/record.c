@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "names.h"
-#include "registry/labels.h"
+#include "registry/labels_walk.h"
 #include "registry/stream.h"
 #include "runtime/event.h"
 

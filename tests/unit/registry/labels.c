@@ -5,6 +5,7 @@
 #include "text/common.h"
 #include "text/error.h"
 #include "registry/labels.h"
+#include "registry/labels_walk.h"
 
 static struct wr_error error;
 
@@ -181,4 +182,22 @@ Test(labels, what_names_the_maker_of_a_summary_applies_to_a_foreign_series)
     cr_assert_eq(wr_labels_next(&at, &series, &batch), &own_label);
     cr_assert_eq(wr_labels_next(&at, &series, &batch), &both[1]);
     cr_assert_null(wr_labels_next(&at, &series, &batch));
+}
+
+static uint64_t hash(const weir_label *labels, size_t count)
+{
+    const weir_batch batch = {.size = sizeof batch, .labels = labels, .label_count = count};
+    return wr_labels_hash(&batch);
+}
+
+Test(labels, the_hash_changes_with_a_key_a_value_and_the_number)
+{
+    const weir_label all[][2] = {{{"a", "b"}, {"c", "d"}}, {{"a", "b"}, {"c", "e"}}, {{"a", "b"}, {"e", "d"}},
+                                 {{"c", "d"}, {"a", "b"}}, {{"b", "a"}, {"c", "d"}}, {{"ab", ""}, {"c", "d"}}};
+    for (size_t i = 0; i < WR_COUNT_OF(all); i++) {
+        cr_assert_neq(hash(all[i], 2), hash(all[i], 1));
+        cr_assert_neq(hash(all[i], 1), hash(NULL, 0));
+        for (size_t k = 0; k < WR_COUNT_OF(all); k++)
+            cr_assert_eq(hash(all[i], 2) == hash(all[k], 2), i == k, "%zu and %zu", i, k);
+    }
 }

@@ -1,6 +1,6 @@
 /* Templates of topics, subjects and keys. */
-#include "../../../plugins/templates/series_template.h"
-#include "../format/batch_fixture.h"
+#include "format/series_template.h"
+#include "batch_fixture.h"
 
 #include <weir/test_clock.h>
 

@@ -1,7 +1,8 @@
 /* series_template: a text with fields that a series replaces: {group}, {name}, {label.KEY}; {{ and }} are the
- * braces themselves. For options that name where a series' values go, such as a topic. */
-#ifndef TEMPLATES_SERIES_TEMPLATE_H
-#define TEMPLATES_SERIES_TEMPLATE_H
+ * braces themselves. For options that name where a series' values go, such as a topic or an index. Also part of
+ * plugins. */
+#ifndef WR_SERIES_TEMPLATE_H
+#define WR_SERIES_TEMPLATE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,7 +29,7 @@ struct series_template_part {
 
 /* How the value of a field is written. */
 struct series_template_rules {
-    /* Returns the byte that is written in place of a byte of the value. NULL: the byte itself. */
+    /* Returns the byte that is written in place of a byte of the value; '\0': none. NULL: the byte itself. */
     char (*map)(enum series_template_kind field, char byte);
 
     /* Written for a label that the series does not have, or that is empty. Not mapped. NULL: nothing */
@@ -43,10 +44,6 @@ bool wr_series_template_check(const weir_host *host, const char *option, const c
 
 /* Whether a template has no fields. */
 bool wr_series_template_is_constant(const char *text);
-
-/* Returns the value of a label that applies to a series of the batch; NULL: it has none. */
-const char *wr_series_template_label(const weir_batch *batch, const weir_series *series, const char *key,
-                                     size_t key_length);
 
 /* Expands a valid template for a series of the batch into `room` bytes, which end in NUL. Returns the length
  * that the whole expansion has, as snprintf does. */

@@ -1,6 +1,8 @@
-#include "series_template.h"
+#include "format/series_template.h"
 
 #include <string.h>
+
+#include "registry/labels_walk.h"
 
 #define ALLOWED "allowed: {group}, {name}, {label.KEY}, and {{ and }} for braces"
 
@@ -73,23 +75,16 @@ bool wr_series_template_is_constant(const char *text)
 
 /* ---- Expanding ------------------------------------------------------------------------------- */
 
-static const char *find_label(const weir_label *labels, size_t count, const char *key, size_t key_length)
+/* Returns NULL if the series has no such label. */
+static const char *find_label(const weir_batch *batch, const weir_series *series,
+                              const struct series_template_part *part)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strncmp(labels[i].key, key, key_length) == 0 && !labels[i].key[key_length])
-            return labels[i].value;
+    struct wr_labels_walk walk = {0, 0};
+    const weir_label *label;
+    while ((label = wr_labels_next(&walk, series, batch)))
+        if (strncmp(label->key, part->text, part->length) == 0 && !label->key[part->length])
+            return label->value;
     return NULL;
-}
-
-const char *wr_series_template_label(const weir_batch *batch, const weir_series *series, const char *key,
-                                     size_t key_length)
-{
-    const char *own = find_label(series->labels, series->label_count, key, key_length);
-    if (own)
-        return own;
-    size_t count;
-    const weir_label *common = weir_batch_labels(batch, series, &count);
-    return find_label(common, count, key, key_length);
 }
 
 struct output {
@@ -107,8 +102,11 @@ static void put_byte(struct output *out, char byte)
 static void put_value(struct output *out, const struct series_template_rules *rules,
                       enum series_template_kind field, const char *value)
 {
-    for (; *value; value++)
-        put_byte(out, rules->map ? rules->map(field, *value) : *value);
+    for (; *value; value++) {
+        char byte = rules->map ? rules->map(field, *value) : *value;
+        if (byte)
+            put_byte(out, byte);
+    }
 }
 
 static void put_constant(struct output *out, const char *text, size_t length)
@@ -136,7 +134,7 @@ size_t wr_series_template_expand(const char *text, const struct series_template_
         else if (part.kind == SERIES_TEMPLATE_NAME)
             put_value(&out, rules, part.kind, series->name);
         else if (part.kind == SERIES_TEMPLATE_LABEL)
-            put_label(&out, rules, wr_series_template_label(batch, series, part.text, part.length));
+            put_label(&out, rules, find_label(batch, series, &part));
         else
             put_constant(&out, part.text, part.length);
     }
