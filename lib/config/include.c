@@ -175,6 +175,8 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static const char no_memory[] = "out of memory";
+
 /* Sorted by bytes, so that the order does not depend on the locale. Returns the problem, or NULL. */
 static const char *list_matches(struct names *names, const char *folder, const char *pattern)
 {
@@ -190,7 +192,7 @@ static const char *list_matches(struct names *names, const char *folder, const c
         if (names->count == WR_INCLUDE_FILES_MAX)
             fault = "too many files; at most 1,000 are allowed";
         else if (!add_name(names, entry->d_name))
-            fault = "out of memory";
+            fault = no_memory;
     }
     closedir(open_folder);
     if (names->count)
@@ -219,7 +221,8 @@ static bool read_folder(struct reader *reader, const struct wr_node *item, const
     if (!watch(reader, folder))
         return wr_error_no_memory(reader->error, NULL);
     const char *fault = list_matches(&names, folder, pattern);
-    bool done = !fault || refuse(reader, item, folder, fault);
+    bool done = !fault || (fault == no_memory ? wr_error_no_memory(reader->error, NULL)
+                                              : refuse(reader, item, folder, fault));
     for (uint32_t i = 0; done && i < names.count; i++)
         done = wr_problems_go_on(reader->config->problems,
                                  read_match(reader, item, folder, names.items[i], chain), reader->error);

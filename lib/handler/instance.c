@@ -201,9 +201,10 @@ static bool find_format(struct wr_instance *instance, const struct wr_node *name
 {
     struct wr_buffer text = {0};
     struct wr_error problem = {0};
-    if (!wr_expand(wr_prepare_environment(from), name->text, &text, from->expanded, &problem) ||
-        !wr_buffer_text(&text))
-        wr_node_error(name, from->error, "%s", problem.code ? problem.text : "out of memory");
+    if (!wr_expand(wr_prepare_environment(from), name->text, &text, from->expanded, &problem))
+        wr_node_problem(name, &problem, from->error);
+    else if (!wr_buffer_text(&text))
+        wr_error_no_memory(from->error, NULL);
     else if (!(instance->format = wr_format_find(text.data)))
         refuse_format(name, text.data, from->error);
     wr_buffer_fini(&text);

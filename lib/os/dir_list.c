@@ -25,6 +25,7 @@ uint64_t *wr_dir_list_numbers(const char *path, wr_dir_list_read *read, const ch
         closedir(folder);
     if (!good || problem || numbers.failed) {
         wr_buffer_fini(&numbers);
+        errno = problem ? problem : errno;
         return NULL;
     }
     *count = numbers.length / sizeof number;

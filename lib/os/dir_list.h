@@ -21,8 +21,8 @@ static inline const struct dirent *wr_dir_list_next(DIR *folder, int *problem)
 /* Reads the number in the name of a file. Returns false if it is not one of that kind. */
 typedef bool wr_dir_list_read(const char *name, const char *kind, uint64_t *number);
 
-/* Returns the numbers of all files of a kind, ascending; the caller frees them. NULL: the folder cannot be
- * read, or out of memory. */
+/* Returns the numbers of all files of a kind, ascending; the caller frees them. NULL, with errno: the folder
+ * cannot be read, or out of memory. */
 uint64_t *wr_dir_list_numbers(const char *path, wr_dir_list_read *read, const char *kind, size_t *count);
 
 #endif

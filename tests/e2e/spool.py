@@ -289,6 +289,14 @@ def weir_spool_reports_usage_errors(folder):
 
 
 @case
+def what_cannot_be_read_as_a_folder_of_a_process_is_an_error(folder):
+    open(os.path.join(folder, "pipe.01234567.4711.0"), "w").close()
+    for verb, out in (("list", "stdout"), ("verify", "stdout"), ("replay", "stderr")):
+        done = run(WEIR, "spool", verb, folder)
+        assert done.returncode == 1 and "pipe.01234567.4711.0: " in getattr(done, out) and "Not a directory" in getattr(done, out), done
+
+
+@case
 def a_folder_that_cannot_be_read_to_its_end_is_an_error(folder):
     if "thread" in SANITIZED:
         raise Skip("ThreadSanitizer does not work with a preloaded library")

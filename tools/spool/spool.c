@@ -10,11 +10,24 @@
 
 /* ---- list and verify ------------------------------------------------------------------------- */
 
+/* Returns whether the folder cannot be read. */
+static bool put_problem(struct owner_folder_listing *listing, const struct spool_read_box *box)
+{
+    if (!box->problem)
+        return false;
+    command_put_text(&listing->out, box->folder.name);
+    wr_buffer_put_format(&listing->out, ": it cannot be read: %s\n", strerror(box->problem));
+    listing->damaged = true;
+    return true;
+}
+
 static void list_box(struct owner_folder_listing *listing, const void *listed)
 {
     const struct spool_read_box *box = listed;
     struct wr_buffer *out = &listing->out;
     uint64_t values = 0, bytes = 0;
+    if (put_problem(listing, box))
+        return;
     for (size_t i = 0; i < box->file_count; i++) {
         values += box->files[i].readable + box->files[i].damaged;
         bytes += box->files[i].bytes;
@@ -33,6 +46,7 @@ static void verify_box(struct owner_folder_listing *listing, const void *listed)
 {
     const struct spool_read_box *box = listed;
     struct wr_buffer *out = &listing->out;
+    put_problem(listing, box);
     for (size_t i = 0; i < box->file_count; i++) {
         const struct spool_read_file *file = &box->files[i];
         command_put_text(out, box->folder.name);

@@ -121,13 +121,16 @@ static bool measure(struct spool_read_file *measured, struct spool_read_box *box
 
 /* ---- Boxes ----------------------------------------------------------------------------------- */
 
+/* A process may have deleted the folder since it was listed. */
 static void read_files(struct spool_read_box *box)
 {
     size_t count = 0;
     struct wr_owner_dir folder = {.path = command_join(box->place, box->folder.name), .lock.fd = -1};
     uint64_t *numbers = wr_owner_dir_list(&folder, &count);
+    if (!numbers && errno != ENOENT)
+        box->problem = errno;
     box->files = command_must(calloc(count + 1, sizeof *box->files));
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; numbers && i < count; i++) {
         struct spool_read_file *file = &box->files[box->file_count];
         snprintf(file->name, sizeof file->name, WR_OWNER_DIR_FILE_FORMAT, numbers[i]);
         box->file_count += measure(file, box);
@@ -273,6 +276,10 @@ bool spool_read_print(const struct spool_read_box *box, bool *complete)
 {
     struct printer printer;
     bool printed = begin_printing(&printer, box);
+    if (box->problem) {
+        *complete = false;
+        command_fail("%s/%s: %s", box->place, box->folder.name, strerror(box->problem));
+    }
     for (size_t i = 0; printed && i < box->file_count; i++) {
         const struct spool_read_file *file = &box->files[i];
         if (file->is_damaged) {

@@ -29,6 +29,7 @@ struct spool_read_box {
     bool is_altered;
     struct spool_read_file *files;
     size_t file_count;
+    int problem; /* errno: the folder cannot be read */
 };
 
 extern const struct owner_folder_kind spool_read_kind;
