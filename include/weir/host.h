@@ -184,8 +184,9 @@ typedef struct weir_blocking_call {
      * gave up on this thread it never returns. */
     void (*end)(const weir_host *host);
 
-    /* How many milliseconds the running callback may still take before the core goes on without it. -1: no stop
-     * is requested, so there is no limit. */
+    /* How many milliseconds the running callback may still take before the core goes on without it. INT32_MAX:
+     * that many or more, also of a stop without a limit. -1: the program does not end, and the handler is not
+     * removed, so there is no limit. */
     int64_t (*remaining_ms)(const weir_host *host);
 } weir_blocking_call;
 

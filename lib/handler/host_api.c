@@ -248,11 +248,7 @@ static void end_call(const weir_host *host)
 static int64_t get_remaining_ms(const weir_host *host)
 {
     struct wr_lane *lane = api_of(host)->lane;
-    int64_t deadline_ns = lane ? wr_lane_host_stop_deadline(lane) : WR_NEVER;
-    if (deadline_ns == WR_NEVER)
-        return -1;
-    int64_t left_ns = deadline_ns - wr_clock_monotonic_ns();
-    return left_ns > 0 ? left_ns / WR_NS_PER_MS : 0;
+    return lane ? wr_lane_host_remaining_ms(lane) : -1;
 }
 
 static const weir_blocking_call blocking_call_service = {sizeof blocking_call_service, begin_call, end_call,

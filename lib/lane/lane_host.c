@@ -75,12 +75,13 @@ bool wr_lane_host_is_stopping(struct wr_lane *lane)
     return stopping;
 }
 
-int64_t wr_lane_host_stop_deadline(struct wr_lane *lane)
+int64_t wr_lane_host_remaining_ms(struct wr_lane *lane)
 {
     wr_lock_enter(&lane->lock);
-    int64_t deadline_ns = wr_lane_is_stopping(lane) ? lane->stop_deadline_ns : WR_NEVER;
+    bool stops = wr_lane_is_stopping(lane);
+    int64_t left_ms = (lane->stop_deadline_ns - wr_clock_monotonic_ns()) / WR_NS_PER_MS;
     unlock(lane);
-    return deadline_ns;
+    return !stops ? -1 : left_ms <= 0 ? 0 : left_ms < INT32_MAX ? left_ms : INT32_MAX;
 }
 
 /* ---- Waiting --------------------------------------------------------------------------------- */

@@ -22,8 +22,9 @@ void wr_lane_host_wake_at(struct wr_lane *lane, int64_t at_ns);
 /* Whether the handler is asked to return soon: the lane stops, or the handler is to be replaced. */
 bool wr_lane_host_is_stopping(struct wr_lane *lane);
 
-/* Until when the handler may take to stop; WR_NEVER: it is not asked to, or there is no deadline. */
-int64_t wr_lane_host_stop_deadline(struct wr_lane *lane);
+/* How long the handler may still take to stop, at most INT32_MAX, as without a limit; -1: the lane does not
+ * stop. */
+int64_t wr_lane_host_remaining_ms(struct wr_lane *lane);
 
 /* ---- Thread: worker -------------------------------------------------------------------------- */
 

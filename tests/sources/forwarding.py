@@ -113,6 +113,21 @@ def without_a_journal_values_are_acknowledged_when_they_are_delivered(folder):
 
 
 @case
+def a_journal_is_replayed_to_a_receiver_without_a_limit_of_time(folder):
+    config, journal = sender_config("unix:" + path_of(folder)), os.path.join(folder, "sender")
+    config["settings"]["journal"] = journal
+    path = os.path.join(folder, "sender.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    done = run(WEIR, "emit", "-g", "a", "x=1", "y=2", "-t", "10ms", WEIR_CONFIG=path)
+    assert done.returncode == 1, done
+    program = receive(folder)
+    done = run(WEIR, "journal", "replay", journal, "-c", path)
+    assert done.returncode == 0, done
+    assert program.end()["added"] == 2
+
+
+@case
 def a_sender_whose_acknowledgements_wait_for_an_interval_names_the_cause_and_the_remedy(folder):
     def log_of(name, texts=(), aggregate="1d", journal=True, **more):
         """What a sender logs until all these texts are there, or until it has ended by itself."""
