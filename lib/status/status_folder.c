@@ -54,12 +54,14 @@ static bool check(const char *path, const struct stat *status, struct wr_error *
 static int open_one(const char *path, struct wr_error *error)
 {
     struct stat status;
-    bool made = mkdir(path, 0700) == 0;
+    int problem = mkdir(path, 0700) == 0 ? 0 : errno;
     int folder = wr_fd_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (folder < 0 || fstat(folder, &status) != 0) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_system_text(errno));
+        bool is_missing = folder < 0 && errno == ENOENT && problem;
+        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path,
+                     wr_error_system_text(is_missing ? problem : errno));
     } else if (check(path, &status, error)) {
-        if (made && status.st_uid == geteuid())
+        if (!problem && status.st_uid == geteuid())
             fchmod(folder, 0700); /* whatever the umask */
         if (faccessat(folder, ".", W_OK | X_OK, AT_EACCESS) == 0)
             return folder;

@@ -280,6 +280,19 @@ def auto_uses_the_runtime_folder_of_the_login(folder):
 
 
 @case
+def a_folder_that_cannot_be_made_is_logged_with_the_reason(folder):
+    place = "/sys/weir-test"
+    try:
+        os.mkdir(place)
+    except OSError as error:
+        reason = error.strerror
+    with ScriptedApp({**config_of(folder, shutdown_timeout="1s"), "settings": {"status": place}}, folder) as app:
+        app.do("event 5")
+        wait_for(lambda: "the status file is not written" in app.stderr_text(), "the message")
+    assert f"settings.status: {place}: {reason}; " in app.stderr_text(), app.stderr_text()
+
+
+@case
 def an_unusable_folder_is_logged_once_and_the_program_continues(folder):
     place = os.path.join(folder, "status")
     os.mkdir(place)
