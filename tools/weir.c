@@ -131,21 +131,29 @@ static int run(const struct command *command, int argc, char **argv)
     return command->run(command, argc, argv);
 }
 
+/* What was not printed is a failure, if the command has not reported it itself. */
+static int finish(int result)
+{
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || result != EXIT_SUCCESS)
+        return result;
+    return command_fail("standard output cannot be written");
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
         print_help(stdout);
-        return EXIT_SUCCESS;
+        return finish(EXIT_SUCCESS);
     }
     if (strcmp(name, "--version") == 0) {
         printf("weir %s\n", WEIR_VERSION);
-        return EXIT_SUCCESS;
+        return finish(EXIT_SUCCESS);
     }
     if (!*name) {
         print_help(stderr);
         return EXIT_USAGE;
     }
     const struct command *command = find(name);
-    return command ? run(command, argc - 1, argv + 1) : refuse_name(name);
+    return command ? finish(run(command, argc - 1, argv + 1)) : refuse_name(name);
 }

@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from harness import WEIR, Skip, become_nobody, case, environment, lines_of, main, need_access_for_others, run, without_waits
+from harness import PLUGINS, WEIR, Skip, become_nobody, case, environment, lines_of, main, need_access_for_others, run, without_waits
 
 CONFIG = {
     "settings": {"labels": {"host": "here"}},
@@ -294,9 +294,9 @@ def help_and_version_go_to_standard_output():
 @case
 def a_write_error_on_standard_output_is_reported():
     with open("/dev/full", "w", encoding="utf-8") as full:
-        from harness import environment
-        done = subprocess.run([WEIR, "formats"], stdout=full, stderr=subprocess.PIPE, text=True, env=environment(), timeout=240)
-    assert done.returncode == 1 and "cannot be written" in done.stderr
+        for arguments in (("formats",), ("help",), ("--help",), ("--version",), ("emit", "--help"), ("vet", os.path.join(PLUGINS, "null.so"))):
+            done = subprocess.run([WEIR, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, env=environment(), timeout=240)
+            assert done.returncode == 1 and done.stderr.count("cannot be written") == 1, (arguments, done)
 
 
 @case
@@ -309,7 +309,6 @@ def an_option_with_control_characters_is_escaped_in_its_refusal():
 
 @case
 def bench_handler_names_places_in_the_options_that_were_given(folder):
-    from harness import PLUGINS
     plugin = os.path.join(PLUGINS, "file.so")
     for options, expected in (
             ('{"pth": 1}', '--options:1:2: pth: unknown option; did you mean "path"?'),
