@@ -383,6 +383,8 @@ def usage_errors_exit_with_2():
         assert done.returncode == 2 and words in done.stderr, (arguments, done.stderr)
     done = run(WEIR, "vet", FAULTY, "--type", "other")
     assert done.returncode == 1 and 'the file has no handler type "other"' in done.stderr, done
+    done = run(WEIR, "vet", FAULTY, "--type", "other", "--json")
+    assert done.returncode == 1 and json.loads(done.stdout)["passed"] is False, done
 
 
 # ---- Fuzz ---------------------------------------------------------------------------------------------

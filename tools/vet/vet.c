@@ -98,11 +98,12 @@ static int vet(struct request *request, const char *only)
         run_type(request, types[i], page);
     }
     munmap(page, sizeof *page);
-    bool passed = vet_report_end(&request->report);
-    if (count && !found)
-        return command_fail("%s: the file has no %s type \"%s\"", request->subject.path,
-                            request->subject.is_source ? "source" : "handler", only);
-    return passed ? EXIT_SUCCESS : EXIT_FAILURE;
+    if (count && !found) {
+        command_fail("%s: the file has no %s type \"%s\"", request->subject.path,
+                     request->subject.is_source ? "source" : "handler", only);
+        request->report.failed++;
+    }
+    return vet_report_end(&request->report) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */
