@@ -215,11 +215,13 @@ static bool handle_api(struct collector *collector, struct request *request)
 
 static bool handle_mlbench(struct collector *collector, struct request *request)
 {
-    if (mlbench_knows(request) && !refresh_database(collector)) {
+    if (!mlbench_knows(request))
+        return false;
+    if (refresh_database(collector))
+        mlbench_handle(&collector->mlbench, request);
+    else
         request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, "the database: %s", collector->problem);
-        return true;
-    }
-    return mlbench_handle(&collector->mlbench, request);
+    return true;
 }
 
 static void handle(struct collector *collector, struct request *request)

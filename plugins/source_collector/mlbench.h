@@ -13,12 +13,11 @@ struct mlbench {
     bool creates_runs; /* a metric of an unknown run creates it */
 };
 
-/* Whether it handles the path of a request. */
+/* Whether it handles the path of a request: below /api/runs and /api/metrics, and /api/pods. */
 bool mlbench_knows(const struct request *request);
 
-/* Handles a request whose path begins with /api/runs, /api/pods or /api/metrics. Returns false if it is none.
- */
-bool mlbench_handle(const struct mlbench *mlbench, struct request *request);
+/* Handles such a request. The database must be open. */
+void mlbench_handle(const struct mlbench *mlbench, struct request *request);
 
 /* ---- For its parts --------------------------------------------------------------------------- */
 

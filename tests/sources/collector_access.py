@@ -274,6 +274,17 @@ def it_is_ready_while_its_store_and_sources_work(folder):
 
 
 @case
+def without_a_file_it_replies_to_all_requests(folder):
+    place = os.path.join(folder, "place")
+    os.mkdir(place)
+    server = Collector(folder, path=os.path.join(place, "m.db"))
+    os.rename(place, place + "2")
+    for path, status in (("/readyz", 503), ("/api/v1/groups", 503), ("/api/runs/", 503), ("/nothing", 404), ("/healthz", 200)):
+        assert server.call("GET", path, Authorization="Bearer " + token_of(folder))[0] == status, path
+    server.end()
+
+
+@case
 def a_problem_of_a_source_has_the_number_of_its_values(folder):
     port = free_port()
     server = Collector(folder)
