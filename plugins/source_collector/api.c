@@ -222,23 +222,6 @@ static bool read_query(struct api_call *call, const char *allowed)
     return !*call->query.problem;
 }
 
-/* Opens the file again if it was moved or deleted, as the handler store does. */
-static bool open_reader(struct api *api, struct request *request)
-{
-    const char *problem = NULL;
-    if (api->reader && reader_is_in_place(api->reader, api->path))
-        return true;
-    if (!api->reader)
-        api->reader = calloc(1, sizeof *api->reader);
-    if (!api->reader)
-        return request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
-    reader_close(api->reader);
-    live_forget(&api->live);
-    if (reader_open(api->reader, api->path, &problem) == SQLITE_OK)
-        return true;
-    return request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, "%s: %s", api->path, problem);
-}
-
 static void respond(struct api_call *call, const struct api_path *path)
 {
     struct request *request = call->request;
@@ -254,13 +237,13 @@ static void respond(struct api_call *call, const struct api_path *path)
 
 static void handle(struct api *api, struct request *request, const struct api_path *path, int64_t run)
 {
-    struct api_call call = {.api = api, .request = request, .run = run};
+    struct api_call call = {.api = api, .reader = &api->reader, .request = request, .run = run};
     if (!read_query(&call, path->parameters))
         request_fail(request, MHD_HTTP_BAD_REQUEST, "%s", call.query.problem);
-    else if (open_reader(api, request)) {
-        call.reader = api->reader;
+    else if (!api->reader.db)
+        request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, "%s: %s", api->path, api->problem);
+    else
         respond(&call, path);
-    }
     wr_buffer_fini(&call.out);
 }
 
@@ -280,21 +263,4 @@ bool api_handle(struct api *api, struct request *request)
     else
         handle(api, request, path, run);
     return true;
-}
-
-/* ---- What goes on ---------------------------------------------------------------------------- */
-
-void api_abandon(const struct api *api)
-{
-    if (api->reader)
-        open_files_close(&api->reader->files);
-}
-
-void api_close(struct api *api)
-{
-    live_fini(&api->live);
-    if (api->reader)
-        reader_close(api->reader);
-    free(api->reader);
-    api->reader = NULL;
 }

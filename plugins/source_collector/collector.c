@@ -151,6 +151,8 @@ static int wait_for_lock(void *ctx, int count)
 
 static void close_database(struct collector *collector, bool is_in_place)
 {
+    reader_close(&collector->api.reader);
+    live_forget(&collector->api.live);
     if (collector->mlbench.db && !is_in_place)
         store_file_keep_journal(collector->mlbench.db);
     sqlite3_close(collector->mlbench.db);
@@ -166,6 +168,8 @@ static bool open_database(struct collector *collector)
     struct open_files_list *before = open_files_list();
     int code = store_file_open(&collector->mlbench.db, collector->options->path, true, wait_for_lock, collector,
                                problem, sizeof problem);
+    if (!code)
+        code = reader_open(&collector->api.reader, collector->mlbench.db);
     if (!code && stat(collector->options->path, &status) != 0)
         code = SQLITE_CANTOPEN;
     /* finding the files resets the connection's message */
@@ -209,7 +213,7 @@ static bool handle_status(struct collector *collector, struct request *request)
 
 static bool handle_api(struct collector *collector, struct request *request)
 {
-    refresh_database(collector); /* which the API's own connection does not make */
+    refresh_database(collector);
     return api_handle(&collector->api, request);
 }
 
@@ -217,9 +221,12 @@ static bool handle_mlbench(struct collector *collector, struct request *request)
 {
     if (!mlbench_knows(request))
         return false;
-    if (refresh_database(collector))
+    if (refresh_database(collector)) {
+        bool is_limited = request_is(request, MHD_HTTP_METHOD_GET);
+        reader_limit(&collector->api.reader, is_limited ? collector->mlbench.limit_ns : 0);
         mlbench_handle(&collector->mlbench, request);
-    else
+        reader_limit(&collector->api.reader, 0);
+    } else
         request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, "the database: %s", collector->problem);
     return true;
 }
@@ -308,7 +315,7 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **co
 /* The program has closed the descriptors: SQLite and the library must not use them, not even to end. */
 static void leak(struct collector *collector)
 {
-    collector->api = (struct api){0};
+    memset(&collector->api, 0, sizeof collector->api);
     collector->mlbench.db = collector->status.db = NULL;
     collector->files = (struct open_files){0};
 }
@@ -324,7 +331,7 @@ static void close_collector(void *self)
     }
     live_stop(&collector->api.live);
     http_daemon_stop(&collector->daemon);
-    api_close(&collector->api);
+    live_fini(&collector->api.live);
     close_database(collector,
                    wr_system_leads_to_file(collector->options->path, collector->device, collector->inode));
 }
@@ -343,6 +350,7 @@ static void open_collector(void *self, weir_outcome *outcome)
     collector->mlbench.creates_runs = options->create_runs;
     collector->mlbench.limit_ns = options->query_timeout_ns;
     collector->api.path = options->path;
+    collector->api.problem = collector->problem;
     collector->api.limit_ns = options->query_timeout_ns;
     collector->status = (struct status){
         .host = collector->host,
@@ -372,7 +380,6 @@ static void abandon(void *self)
 {
     const struct collector *collector = self;
     http_daemon_abandon(&collector->daemon);
-    api_abandon(&collector->api);
     open_files_close(&collector->files);
 }
 
@@ -397,7 +404,7 @@ static void run(void *self, weir_outcome *outcome)
             outcome->code = WEIR_OUTCOME_FAILED; /* SQLite cannot open the file again */
             return;
         }
-        live_run(&collector->api.live, collector->api.reader, collector->api.limit_ns);
+        live_run(&collector->api.live, &collector->api.reader, collector->api.limit_ns);
         if (wr_output_now_ms() - collector->checked_ms < CHECK_MS)
             continue;
         collector->checked_ms = wr_output_now_ms();

@@ -440,12 +440,11 @@ void live_run(struct live *live, struct reader *reader, int64_t limit_ns)
     if (!live->count || wr_output_now_ms() - live->run_ms < EVERY_MS)
         return;
     live->run_ms = wr_output_now_ms();
-    if (reader && reader->db && reader_begin(reader, limit_ns) == SQLITE_OK) {
+    if (reader->db && reader_begin(reader, limit_ns) == SQLITE_OK) {
         give_series(live, reader->db);
         give_rows(live, &reader->tail);
     }
-    if (reader)
-        reader_end(reader);
+    reader_end(reader);
     for (struct listener *listener = live->first; listener; listener = listener->next) {
         tend(listener, live->run_ms);
         wake(listener);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "../store/store_file.h"
-#include "../system.h"
 
 /* ---- Statements ------------------------------------------------------------------------------ */
 
@@ -133,32 +132,16 @@ bool mlbench_knows(const struct request *request)
            (pods && !*pods);
 }
 
-static void find_and_handle(const struct mlbench_call *call)
-{
-    const char *part;
-    if ((part = part_behind(call->request->path, "/api/runs")))
-        mlbench_handle_runs(call, part);
-    else if ((part = part_behind(call->request->path, "/api/metrics")))
-        handle_metrics(call, part);
-    else if (request_is(call->request, MHD_HTTP_METHOD_GET))
-        handle_pods(call);
-    else
-        request_refuse_method(call->request, "GET");
-}
-
-static int is_too_late(void *ctx)
-{
-    const int64_t *deadline_ns = ctx;
-    return wr_system_clock_ns(CLOCK_MONOTONIC) > *deadline_ns;
-}
-
 void mlbench_handle(const struct mlbench *mlbench, struct request *request)
 {
-    enum { STEPS_BETWEEN_CHECKS = 2000 };
     const struct mlbench_call call = {mlbench, request};
-    int64_t deadline_ns = wr_system_clock_ns(CLOCK_MONOTONIC) + mlbench->limit_ns;
-    if (request_is(request, MHD_HTTP_METHOD_GET))
-        sqlite3_progress_handler(mlbench->db, STEPS_BETWEEN_CHECKS, is_too_late, &deadline_ns);
-    find_and_handle(&call);
-    sqlite3_progress_handler(mlbench->db, 0, NULL, NULL);
+    const char *part;
+    if ((part = part_behind(request->path, "/api/runs")))
+        mlbench_handle_runs(&call, part);
+    else if ((part = part_behind(request->path, "/api/metrics")))
+        handle_metrics(&call, part);
+    else if (request_is(request, MHD_HTTP_METHOD_GET))
+        handle_pods(&call);
+    else
+        request_refuse_method(request, "GET");
 }

@@ -9,7 +9,7 @@
 
 struct mlbench {
     sqlite3 *db;
-    int64_t limit_ns;  /* how long a request that reads may take */
+    int64_t limit_ns;  /* how long a request that reads may take, for messages */
     bool creates_runs; /* a metric of an unknown run creates it */
 };
 

@@ -3,15 +3,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "../store/store_file.h"
 #include "../system.h"
 #include "text/array.h"
 
-/* BUSY_MS: readers wait for writers only while these recover the file or change its version. */
-enum { BUSY_MS = 1000, STEPS_BETWEEN_CHECKS = 2000, CACHE_KIB = 16384 };
+enum { STEPS_BETWEEN_CHECKS = 2000 };
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
@@ -37,50 +35,12 @@ static int prepare(struct reader *reader)
     return code;
 }
 
-static int check_version(struct reader *reader, const char **problem)
+int reader_open(struct reader *reader, sqlite3 *db)
 {
-    int64_t application = 0, version = 0;
-    int code = store_file_ask_number(reader->db, "PRAGMA application_id", &application);
-    if (!code)
-        code = store_file_ask_number(reader->db, "PRAGMA user_version", &version);
-    if (code || (application == STORE_APPLICATION_ID && version == STORE_VERSION))
-        return code;
-    *problem = "it is not a store of this version";
-    return SQLITE_NOTADB;
-}
-
-static int open_file(struct reader *reader, const char *path, const char **problem)
-{
-    struct stat status;
-    int code = sqlite3_open_v2(path, &reader->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
-    if (code)
-        return code;
-    sqlite3_busy_timeout(reader->db, BUSY_MS);
-    code = check_version(reader, problem);
-    if (code)
-        return code;
-    if (stat(path, &status) != 0)
-        return SQLITE_CANTOPEN;
-    reader->device = status.st_dev;
-    reader->inode = status.st_ino;
-    sqlite3_progress_handler(reader->db, STEPS_BETWEEN_CHECKS, is_too_late, reader);
-    char *cache = sqlite3_mprintf("PRAGMA cache_size = -%d", CACHE_KIB);
-    code = cache ? store_file_run(reader->db, cache) : SQLITE_NOMEM;
-    sqlite3_free(cache);
+    reader->db = db;
+    sqlite3_progress_handler(db, STEPS_BETWEEN_CHECKS, is_too_late, reader);
+    int code = store_file_run(db, "PRAGMA cache_size = -16384"); /* KiB */
     return code ? code : prepare(reader);
-}
-
-int reader_open(struct reader *reader, const char *path, const char **problem)
-{
-    *problem = NULL;
-    struct open_files_list *before = open_files_list();
-    int code = open_file(reader, path, problem);
-    open_files_find(&reader->files, before, reader->db);
-    if (code && !*problem)
-        *problem = sqlite3_errstr(code);
-    if (code)
-        reader_close(reader);
-    return code;
 }
 
 void reader_close(struct reader *reader)
@@ -88,28 +48,27 @@ void reader_close(struct reader *reader)
     sqlite3_finalize(reader->find_pieces);
     sqlite3_finalize(reader->get_points);
     sqlite3_finalize(reader->read_tail);
-    sqlite3_close(reader->db);
     tail_fini(&reader->tail);
     *reader = (struct reader){0};
 }
 
-bool reader_is_in_place(const struct reader *reader, const char *path)
-{
-    return reader->db && wr_system_leads_to_file(path, reader->device, reader->inode);
-}
-
 /* ---- Transactions ---------------------------------------------------------------------------- */
+
+void reader_limit(struct reader *reader, int64_t limit_ns)
+{
+    reader->deadline_ns = limit_ns ? wr_system_clock_ns(CLOCK_MONOTONIC) + limit_ns : 0;
+}
 
 int reader_begin(struct reader *reader, int64_t limit_ns)
 {
-    reader->deadline_ns = wr_system_clock_ns(CLOCK_MONOTONIC) + limit_ns;
+    reader_limit(reader, limit_ns);
     int code = store_file_run(reader->db, "BEGIN");
     return code ? code : tail_refresh(&reader->tail, reader->db);
 }
 
 void reader_end(struct reader *reader)
 {
-    reader->deadline_ns = 0;
+    reader_limit(reader, 0);
     if (reader->db && !sqlite3_get_autocommit(reader->db))
         store_file_run(reader->db, "COMMIT");
 }

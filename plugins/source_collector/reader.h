@@ -1,5 +1,5 @@
-/* reader: reads the values of series from a store: its chunks and its tail, as one. It has a connection of its
- * own that only reads, and a limit to how long a request may take. All codes are SQLite's. */
+/* reader: reads the values of series from a store: its chunks and its tail, as one. It limits how long a
+ * request may take. All codes are SQLite's. */
 #ifndef WEIR_PLUGINS_COLLECTOR_READER_H
 #define WEIR_PLUGINS_COLLECTOR_READER_H
 
@@ -7,9 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-#include "../database/open_files.h"
 #include "../store/chunk.h"
 #include "tail.h"
 
@@ -30,22 +28,21 @@ struct pieces {
 };
 
 struct reader {
-    sqlite3 *db; /* NULL: closed */
-    dev_t device;
-    ino_t inode;
-    struct open_files files;
+    sqlite3 *db; /* NULL: closed. Borrowed */
     struct tail tail;
     sqlite3_stmt *find_pieces, *get_points, *read_tail;
-    int64_t deadline_ns; /* monotonic */
+    int64_t deadline_ns; /* monotonic; 0: none */
     struct chunk_point points[CHUNK_POINTS];
 };
 
-/* Opens the file, which must be there. On failure *problem is set to a message. */
-int reader_open(struct reader *reader, const char *path, const char **problem);
+/* Prepares a connection to a store, which others may use between transactions of the reader. Close it after a
+ * failure, too; and before the connection. */
+int reader_open(struct reader *reader, sqlite3 *db);
 void reader_close(struct reader *reader);
 
-/* Whether the path still leads to the open file. */
-bool reader_is_in_place(const struct reader *reader, const char *path);
+/* Statements of the connection fail with SQLITE_INTERRUPT once so much time has passed; 0: they take any time.
+ */
+void reader_limit(struct reader *reader, int64_t limit_ns);
 
 /* Begins and ends a transaction: what is read within it is of one moment. SQLITE_INTERRUPT: limit_ns have
  * passed, here and from all functions below. */
