@@ -70,7 +70,7 @@ const struct wr_affixes *wr_encoder_make_affixes(struct wr_encoder *encoder, uin
         return NULL;
     }
     struct wr_affixes *affixes = &encoder->affixes[series];
-    *affixes = (struct wr_affixes){(uint32_t)start, (uint32_t)prefix, (uint32_t)suffix, true};
+    *affixes = (struct wr_affixes){(uint32_t)start, (uint32_t)prefix, (uint32_t)suffix, 1};
     return affixes;
 }
 

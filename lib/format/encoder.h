@@ -76,7 +76,7 @@ struct wr_format {
 struct wr_affixes {
     uint32_t offset; /* in encoder->affix_text; the suffix follows the prefix */
     uint32_t prefix, suffix;
-    bool known;
+    uint32_t mark; /* the format's own, 1 at first; 0: the text is not made yet */
 };
 
 /* wr_encoder_copy copies in pieces of so many bytes. Up to so many bytes after a text are read and written. */
@@ -156,7 +156,7 @@ const struct wr_affixes *wr_encoder_make_affixes(struct wr_encoder *encoder, uin
 
 static inline const struct wr_affixes *wr_encoder_affixes(struct wr_encoder *encoder, uint32_t series)
 {
-    if (series < encoder->affixes_room && encoder->affixes[series].known)
+    if (series < encoder->affixes_room && encoder->affixes[series].mark)
         return &encoder->affixes[series];
     return wr_encoder_make_affixes(encoder, series);
 }

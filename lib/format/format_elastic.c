@@ -1,13 +1,11 @@
 #include "format/format.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "format/index_name.h"
 #include "format/iso_time.h"
 #include "registry/labels_walk.h"
-#include "text/array.h"
 #include "text/common.h"
 #include "text/escape.h"
 #include "text/number.h"
@@ -36,19 +34,6 @@ static const char *find_fault(const void *given)
 {
     const struct elastic_options *options = given;
     return wr_index_name_find_fault(options->index);
-}
-
-/* Which series the present document has: marked with the document's number, so that none has to be unmarked. */
-struct elastic {
-    uint32_t *marks; /* by series id */
-    uint32_t room, number;
-};
-
-static void free_state(void *state)
-{
-    struct elastic *elastic = state;
-    free(elastic->marks);
-    free(elastic);
 }
 
 /* ---- Constant text --------------------------------------------------------------------------- */
@@ -210,40 +195,14 @@ static void put_document(struct wr_encoder *encoder, uint32_t first, uint32_t en
 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
-static bool has_marks(struct wr_encoder *encoder, uint32_t series)
+/* Whether samples [first, i) have the series of sample i. A mark is the last sample of the series that was
+ * looked at, plus 1, perhaps in an earlier batch. */
+static bool is_repeated(struct wr_encoder *encoder, uint32_t first, uint32_t i)
 {
-    if (!encoder->state)
-        encoder->state = calloc(1, sizeof(struct elastic));
-    struct elastic *elastic = encoder->state;
-    return elastic && WR_ARRAY_HAS_ROOM(&elastic->marks, &elastic->room, series + 1);
-}
-
-/* Marks a series as one that the document has. Returns false if it was, or if out of memory. */
-static bool mark(struct wr_encoder *encoder, uint32_t series)
-{
-    if (!has_marks(encoder, series)) {
-        encoder->out.failed = true;
-        return false;
-    }
-    struct elastic *elastic = encoder->state;
-    bool is_new = elastic->marks[series] != elastic->number;
-    elastic->marks[series] = elastic->number;
-    return is_new;
-}
-
-/* Starts a document. Zero is the mark of series without one. */
-static bool begin_marks(struct wr_encoder *encoder, uint32_t series)
-{
-    if (!has_marks(encoder, series)) {
-        encoder->out.failed = true;
-        return false;
-    }
-    struct elastic *elastic = encoder->state;
-    if (++elastic->number == 0) {
-        memset(elastic->marks, 0, elastic->room * sizeof *elastic->marks);
-        elastic->number = 1;
-    }
-    return mark(encoder, series);
+    const weir_sample *samples = encoder->batch->samples;
+    uint32_t *mark = &encoder->affixes[samples[i].series].mark, last = *mark - 1;
+    *mark = i + 1;
+    return last >= first && last < i && samples[last].series == samples[i].series;
 }
 
 /* Returns the end of the samples that share a document with the first one: those of the same index, group,
@@ -252,13 +211,12 @@ static uint32_t find_document_end(struct wr_encoder *encoder, uint32_t first, ui
 {
     const weir_sample *samples = encoder->batch->samples;
     struct wr_affixes one, other;
-    if (first + 1 == end || !begin_marks(encoder, samples[first].series) ||
-        !wr_encoder_copy_affixes(encoder, &samples[first], &one))
+    if (first + 1 == end || !wr_encoder_copy_affixes(encoder, &samples[first], &one))
         return end;
-    uint32_t i = first + 1;
+    uint32_t i = first;
     while (i < end && samples[i].note == samples[first].note &&
            wr_encoder_copy_affixes(encoder, &samples[i], &other) &&
-           wr_encoder_has_same_suffix(encoder, &one, &other) && mark(encoder, samples[i].series))
+           wr_encoder_has_same_suffix(encoder, &one, &other) && !is_repeated(encoder, first, i))
         i++;
     return i;
 }
@@ -282,5 +240,4 @@ const struct wr_format wr_format_elastic = {
     .put_prefix = put_prefix,
     .put_suffix = put_suffix,
     .put_event = put_event,
-    .free_state = free_state,
 };

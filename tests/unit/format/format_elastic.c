@@ -79,6 +79,21 @@ Test(format_elastic, a_name_that_comes_twice_begins_another_document)
                      ",\"metrics\":{\"a\":3.0}}\n" ACTION("3") HEAD ",\"metrics\":{\"a\":4.0,\"b\":5.0}}\n");
 }
 
+Test(format_elastic, a_name_of_the_batch_before_begins_no_document)
+{
+    struct wr_encoder encoder;
+    uint32_t a = add_series("my_app", "a", NULL, 0), b = add_series("my_app", "b", NULL, 0);
+    wr_encoder_init(&encoder, &wr_format_elastic, make_options(&wr_format_elastic, NULL, NULL));
+    more(add_double(a, 1));
+    add_double(b, 2);
+    encode_with(&encoder);
+    clear_batch();
+    more(add_double(b, 1));
+    add_double(a, 2);
+    cr_assert_str_eq(encode_with(&encoder), ACTION("0") HEAD ",\"metrics\":{\"b\":1.0,\"a\":2.0}}\n");
+    wr_encoder_fini(&encoder);
+}
+
 Test(format_elastic, samples_with_other_labels_or_metadata_begin_another_document)
 {
     static const weir_label labels[] = {{"k", "v"}};
