@@ -6,6 +6,7 @@
 #include "os/clock.h"
 #include "os/pages.h"
 #include "registry/family.h"
+#include "registry/labels_walk.h"
 #include "registry/name.h"
 #include "registry/series.h"
 #include "registry/stream.h"
@@ -66,10 +67,8 @@ static bool has_room(struct wr_mapper *mapper, uint32_t series)
 
 static bool has_label(const struct weir_stream *stream, const weir_label *label)
 {
-    for (uint32_t i = 0; i < stream->label_count; i++)
-        if (strcmp(stream->labels[i].key, label->key) == 0)
-            return strcmp(stream->labels[i].value, label->value) == 0;
-    return false;
+    const char *value = wr_labels_find(stream->labels, stream->label_count, label->key);
+    return value && strcmp(value, label->value) == 0;
 }
 
 static bool has_labels(const struct weir_stream *stream, const weir_label *labels, size_t count)

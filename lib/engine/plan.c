@@ -362,7 +362,7 @@ static bool make_pushed_labels(struct planner *p)
 {
     struct wr_buffer value = {0};
     const weir_map *labels = &p->plan->config->settings.labels;
-    if (wr_labels_have(labels->items, labels->count, "instance"))
+    if (wr_labels_find(labels->items, labels->count, "instance"))
         return true;
     bool made = expand_instance(p, &value) && (!value.length || add_instance(p, value.data));
     wr_buffer_fini(&value);

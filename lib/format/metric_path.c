@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "registry/labels_walk.h"
 #include "text/buffer.h"
 #include "text/common.h"
 #include "text/escape.h"
@@ -69,10 +70,8 @@ static const char *find_bound(const weir_series *series)
     size_t length = strlen(series->name);
     if (length < sizeof ending || strcmp(series->name + length - (sizeof ending - 1), ending) != 0)
         return NULL;
-    for (size_t i = 0; i < series->label_count; i++)
-        if (strcmp(series->labels[i].key, "le") == 0)
-            return *series->labels[i].value ? series->labels[i].value : NULL;
-    return NULL;
+    const char *bound = wr_labels_find(series->labels, series->label_count, "le");
+    return bound && *bound ? bound : NULL;
 }
 
 void wr_metric_path_put_series(struct wr_buffer *out, const char *group, const weir_series *series,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "format/otlp_writer.h"
+#include "registry/labels_walk.h"
 #include "text/common.h"
 #include "text/utf8.h"
 
@@ -99,10 +100,7 @@ const char *wr_otlp_resource_find_fault(void)
 
 static const char *find_attribute(const weir_map *map, const char *key)
 {
-    for (size_t i = 0; map && i < map->count; i++)
-        if (strcmp(map->items[i].key, key) == 0)
-            return map->items[i].value;
-    return NULL;
+    return map ? wr_labels_find(map->items, map->count, key) : NULL;
 }
 
 /* Finds the last item with this key, which takes precedence, as in OpenTelemetry's own SDKs. Returns false if

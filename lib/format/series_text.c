@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "registry/labels_walk.h"
 #include "text/buffer.h"
 #include "text/common.h"
 #include "text/number.h"
@@ -20,10 +21,7 @@ static bool ends_with(const char *text, size_t length, const char *end)
 
 static const char *find_le(const weir_series *series)
 {
-    for (size_t i = 0; i < series->label_count; i++)
-        if (strcmp(series->labels[i].key, "le") == 0)
-            return series->labels[i].value;
-    return NULL;
+    return wr_labels_find(series->labels, series->label_count, "le");
 }
 
 /* The parts of a histogram that are running totals have its instrument. */
@@ -175,10 +173,7 @@ static bool is_bound(const struct walk *walk, const char *key)
 
 static bool is_own(const struct walk *walk, const char *key)
 {
-    for (size_t i = 0; i < walk->series->label_count; i++)
-        if (strcmp(walk->series->labels[i].key, key) == 0 && !is_bound(walk, key))
-            return true;
-    return false;
+    return wr_labels_find(walk->series->labels, walk->series->label_count, key) && !is_bound(walk, key);
 }
 
 /* An empty value means the same as no label. A series' own label takes precedence. NULL: the end. */

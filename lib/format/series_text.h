@@ -1,6 +1,6 @@
 /* series_text: what a series is called in Prometheus' formats, by the naming rules of Prometheus. Used by the
  * formats and by the plugin prometheus, which has its own copy of the code: it uses nothing else of the core
- * but text/buffer and text/number. */
+ * but registry/labels_walk, text/buffer and text/number. */
 #ifndef WR_SERIES_TEXT_H
 #define WR_SERIES_TEXT_H
 

@@ -8,6 +8,7 @@
 
 #include "format/encoder.h"
 #include "registry/family.h"
+#include "registry/labels_walk.h"
 #include "registry/name.h"
 #include "registry/series.h"
 #include "registry/stream.h"
@@ -434,9 +435,8 @@ static bool check_parts(struct work *work)
                             suffix, WR_NAME_LONGEST);
     if (!has_buckets(work))
         return true;
-    for (size_t i = 0; i < stream->label_count; i++)
-        if (strcmp(stream->labels[i].key, "le") == 0)
-            return refuse_parts(work, "the label \"le\" is that of the buckets");
+    if (wr_labels_find(stream->labels, stream->label_count, "le"))
+        return refuse_parts(work, "the label \"le\" is that of the buckets");
     if (stream->label_count >= WR_STREAM_LABELS)
         return refuse_parts(work, "%" PRIu32 " labels leave no room for \"le\" of the buckets",
                             stream->label_count);

@@ -4,12 +4,12 @@
 
 #include "text/hash.h"
 
-bool wr_labels_have(const weir_label *labels, size_t count, const char *key)
+const char *wr_labels_find(const weir_label *labels, size_t count, const char *key)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(labels[i].key, key) == 0)
-            return true;
-    return false;
+            return labels[i].value;
+    return NULL;
 }
 
 const weir_label *wr_labels_next(struct wr_labels_walk *walk, const weir_series *series,

@@ -1,16 +1,15 @@
-/* labels_walk: the labels of series and batches: how they are merged, and whether they have changed. Also part
- * of plugins. */
+/* labels_walk: the labels of series and batches: how they are found and merged, and whether they have changed.
+ * Also part of plugins. */
 #ifndef WR_LABELS_WALK_H
 #define WR_LABELS_WALK_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <weir/handler.h>
 
-/* Whether one of them has the key. */
-bool wr_labels_have(const weir_label *labels, size_t count, const char *key);
+/* Returns the value of the label with the key; NULL: none has it. */
+const char *wr_labels_find(const weir_label *labels, size_t count, const char *key);
 
 /* The position of an iteration over the labels of a series and of its batch. All zeros: the start. */
 struct wr_labels_walk {

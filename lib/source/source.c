@@ -37,7 +37,7 @@ static bool add_variable(struct wr_source *source, weir_label *items, const char
         return false;
     for (char *c = key; *c; c++)
         *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
-    if (!wr_labels_have(items, labels->count, key))
+    if (!wr_labels_find(items, labels->count, key))
         items[labels->count++] = (weir_label){key, kept};
     return true;
 }

@@ -339,11 +339,11 @@ static bool merge_labels(struct wr_source *source, const weir_record *record, si
     for (size_t i = 0; i < own->count; i++)
         labels[(*count)++] = own->items[i];
     for (size_t i = 0; i < scope->label_count; i++)
-        if (!wr_labels_have(own->items, own->count, scope->labels[i].key))
+        if (!wr_labels_find(own->items, own->count, scope->labels[i].key))
             labels[(*count)++] = scope->labels[i];
     size_t given = *count; /* nobody overrides these */
     for (size_t i = 0; i < record->label_count; i++)
-        if (!wr_labels_have(labels, given, record->labels[i].key))
+        if (!wr_labels_find(labels, given, record->labels[i].key))
             labels[(*count)++] = record->labels[i];
     /* else a series has a key for each order of the sender's, and each counts for series_limit */
     wr_stream_sort_labels(labels, *count);

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "registry/labels_walk.h"
+
 static const double mib = 1 << 20;
 
 /* ---- Series ---------------------------------------------------------------------------------- */
@@ -29,10 +31,8 @@ static const struct {
 
 static bool has_label(const weir_series *series, const char *key, const char *value)
 {
-    for (size_t i = 0; i < series->label_count; i++)
-        if (strcmp(series->labels[i].key, key) == 0)
-            return strcmp(series->labels[i].value, value) == 0;
-    return false;
+    const char *own = wr_labels_find(series->labels, series->label_count, key);
+    return own && strcmp(own, value) == 0;
 }
 
 enum machine_part machine_part_of(const weir_series *series)

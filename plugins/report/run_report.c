@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "registry/labels_walk.h"
 #include "text/array.h"
 
 void run_report_init(struct run_report *report, const struct report_settings *settings)
@@ -34,23 +35,15 @@ void run_report_fini(struct run_report *report)
 
 /* ---- Nodes ----------------------------------------------------------------------------------- */
 
-static const char *find_label(const weir_label *labels, size_t count, const char *key)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(labels[i].key, key) == 0)
-            return labels[i].value;
-    return NULL;
-}
-
 static const char *name_node(const struct run_report *report, const weir_batch *batch,
                              const weir_series *series)
 {
     const char *key = report->settings->node_label;
-    const char *name = key ? find_label(series->labels, series->label_count, key) : NULL;
+    const char *name = key ? wr_labels_find(series->labels, series->label_count, key) : NULL;
     size_t count;
     const weir_label *common = weir_batch_labels(batch, series, &count);
     if (key && !name)
-        name = find_label(common, count, key);
+        name = wr_labels_find(common, count, key);
     return name ? name : report->settings->node;
 }
 
@@ -124,7 +117,7 @@ static bool is_of_machine(const struct report_settings *settings, const weir_ser
     if (strcmp(series->group, settings->machine) != 0)
         return false;
     for (size_t i = 0; labels && i < labels->count; i++) {
-        const char *value = find_label(series->labels, series->label_count, labels->items[i].key);
+        const char *value = wr_labels_find(series->labels, series->label_count, labels->items[i].key);
         if (!value || strcmp(value, labels->items[i].value) != 0)
             return false;
     }

@@ -22,7 +22,7 @@ weir_stream *record_stream(const struct record_defaults *defaults, const struct 
     if (count)
         memcpy(labels, record->labels, count * sizeof *labels);
     for (size_t i = 0; i < defaults->label_count; i++)
-        if (!wr_labels_have(record->labels, record->label_count, defaults->labels[i].key))
+        if (!wr_labels_find(record->labels, record->label_count, defaults->labels[i].key))
             labels[count++] = defaults->labels[i];
     return weir_get_stream_labeled(record_group(defaults, record), labels, count);
 }

@@ -7,6 +7,7 @@
 
 #include <weir/weir.h>
 
+#include "registry/labels_walk.h"
 #include "text/array.h"
 
 /* One for the process: the handler may be made anew, and the command reads it after it was destroyed. */
@@ -45,10 +46,8 @@ enum kind {
 
 static const char *label_of(const weir_series *series, const char *key)
 {
-    for (size_t i = 0; i < series->label_count; i++)
-        if (strcmp(series->labels[i].key, key) == 0)
-            return series->labels[i].value;
-    return "";
+    const char *value = wr_labels_find(series->labels, series->label_count, key);
+    return value ? value : "";
 }
 
 static enum kind find_direction(const weir_series *series, const char *in, enum kind incoming,

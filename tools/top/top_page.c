@@ -8,6 +8,7 @@
 #include "common/command.h"
 #include "common/http_client.h"
 #include "os/clock.h"
+#include "registry/labels_walk.h"
 #include "text/buffer.h"
 #include "top_series.h"
 
@@ -36,10 +37,7 @@ struct sample {
 
 static const char *find_label(const struct wr_parse_record *record, const char *key)
 {
-    for (size_t i = 0; i < record->label_count; i++)
-        if (strcmp(record->labels[i].key, key) == 0)
-            return record->labels[i].value;
-    return NULL;
+    return wr_labels_find(record->labels, record->label_count, key);
 }
 
 /* Cuts NAME.bucket, NAME_count and the like. */
