@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "registry/labels_walk.h"
+#include "text/array.h"
 
 void series_rows_fini(struct series_rows *rows)
 {
@@ -29,22 +30,10 @@ void series_rows_begin(struct series_rows *rows, const weir_batch *batch)
     rows->labels_hash = hash;
 }
 
-static bool grow(struct series_rows *rows, uint32_t page)
-{
-    uint32_t room = page < 16 ? 16 : 2 * page; /* at most UINT32_MAX / SERIES_ROWS_IN_PAGE * 2 */
-    struct series_row **grown = realloc(rows->pages, room * sizeof *grown);
-    if (!grown)
-        return false;
-    memset(grown + rows->room, 0, (room - rows->room) * sizeof(*grown));
-    rows->pages = grown;
-    rows->room = room;
-    return true;
-}
-
 struct series_row *series_rows_find(struct series_rows *rows, uint32_t id)
 {
     uint32_t page = id / SERIES_ROWS_IN_PAGE;
-    if (page >= rows->room && !grow(rows, page))
+    if (!WR_ARRAY_HAS_ROOM(&rows->pages, &rows->room, page + 1))
         return NULL;
     if (!rows->pages[page])
         rows->pages[page] = calloc(SERIES_ROWS_IN_PAGE, sizeof **rows->pages);
