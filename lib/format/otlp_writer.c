@@ -166,14 +166,6 @@ void wr_otlp_put_fixed64(const struct wr_otlp_writer *writer, struct wr_otlp_fie
         put_fixed64(writer->out, value);
 }
 
-void wr_otlp_put_sfixed64(const struct wr_otlp_writer *writer, struct wr_otlp_field field, int64_t value)
-{
-    if (begin_field(writer, field, WIRE_FIXED64))
-        wr_otlp_put_json_int(writer->out, value);
-    else
-        put_fixed64(writer->out, (uint64_t)value);
-}
-
 void wr_otlp_put_enum(const struct wr_otlp_writer *writer, struct wr_otlp_field field, unsigned value)
 {
     if (begin_field(writer, field, WIRE_VARINT))

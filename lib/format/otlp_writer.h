@@ -34,7 +34,6 @@ void wr_otlp_end_list(const struct wr_otlp_writer *writer);
 void wr_otlp_put_text(const struct wr_otlp_writer *writer, struct wr_otlp_field field, const char *text);
 void wr_otlp_put_double(const struct wr_otlp_writer *writer, struct wr_otlp_field field, double value);
 void wr_otlp_put_fixed64(const struct wr_otlp_writer *writer, struct wr_otlp_field field, uint64_t value);
-void wr_otlp_put_sfixed64(const struct wr_otlp_writer *writer, struct wr_otlp_field field, int64_t value);
 void wr_otlp_put_sint32(const struct wr_otlp_writer *writer, struct wr_otlp_field field, int32_t value);
 void wr_otlp_put_enum(const struct wr_otlp_writer *writer, struct wr_otlp_field field, unsigned value);
 void wr_otlp_put_true(const struct wr_otlp_writer *writer, struct wr_otlp_field field);
