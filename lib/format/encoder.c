@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "registry/labels_walk.h"
 #include "segment/batch.h"
 #include "text/array.h"
 #include "text/common.h"
+#include "text/escape.h"
 #include "text/number.h"
 
 void wr_encoder_init(struct wr_encoder *encoder, const struct wr_format *format, const void *options)
@@ -103,6 +105,23 @@ void wr_encoder_put_repr(struct wr_encoder *encoder, const weir_sample *sample,
     at += sample->kind == WEIR_KIND_INT ? wr_number_put_int(at, sample->value.i64)
                                         : wr_number_put_repr(at, sample->value.f64);
     out->length = (size_t)(at - out->data);
+}
+
+void wr_encoder_put_labels(const struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out,
+                           const char *before, void (*put_key)(struct wr_buffer *out, const char *key))
+{
+    struct wr_labels_walk walk = {0, 0};
+    const weir_label *label = wr_labels_next(&walk, series, encoder->batch);
+    if (!label)
+        return;
+    wr_buffer_put_text(out, before);
+    for (char between = '{'; label; label = wr_labels_next(&walk, series, encoder->batch), between = ',') {
+        wr_buffer_put_char(out, between);
+        put_key(out, label->key);
+        wr_buffer_put_char(out, ':');
+        wr_escape_json(out, label->value);
+    }
+    wr_buffer_put_char(out, '}');
 }
 
 /* ---- Omitted samples ------------------------------------------------------------------------- */

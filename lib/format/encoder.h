@@ -183,6 +183,11 @@ bool wr_encoder_has_same_suffix(const struct wr_encoder *encoder, const struct w
 void wr_encoder_put_repr(struct wr_encoder *encoder, const weir_sample *sample,
                          const struct wr_affixes *affixes);
 
+/* Appends the labels of a series and of its batch, behind the text `before`, as a JSON object whose keys
+ * put_key writes; nothing if there are none. */
+void wr_encoder_put_labels(const struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out,
+                           const char *before, void (*put_key)(struct wr_buffer *out, const char *key));
+
 /* Returns the metadata of a sample, or NULL. */
 static inline const char *wr_encoder_note(const struct wr_encoder *encoder, const weir_sample *sample)
 {

@@ -2,7 +2,6 @@
 
 #include "text/common.h"
 #include "text/escape.h"
-#include "registry/labels_walk.h"
 #include "text/number.h"
 
 enum { CRLF = 0 }; /* value of the option newline */
@@ -49,17 +48,8 @@ static void put_field(struct wr_buffer *out, const char *text)
 /* One field for all labels: a JSON object, which contains no line break; empty without labels. */
 static void put_labels(const struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
 {
-    struct wr_labels_walk walk = {0, 0};
     struct wr_buffer object = {0};
-    const weir_label *label;
-    while ((label = wr_labels_next(&walk, series, encoder->batch))) {
-        wr_buffer_put_char(&object, object.length ? ',' : '{');
-        wr_escape_json(&object, label->key);
-        wr_buffer_put_char(&object, ':');
-        wr_escape_json(&object, label->value);
-    }
-    if (object.length)
-        wr_buffer_put_char(&object, '}');
+    wr_encoder_put_labels(encoder, series, &object, "", wr_escape_json);
     const char *text = wr_buffer_text(&object);
     if (text && !object.failed)
         put_field(out, text);

@@ -5,7 +5,6 @@
 
 #include "format/index_name.h"
 #include "format/iso_time.h"
-#include "registry/labels_walk.h"
 #include "text/common.h"
 #include "text/escape.h"
 #include "text/number.h"
@@ -67,7 +66,6 @@ static void put_field(struct wr_buffer *out, const char *name)
         wr_escape_json(out, text);
     else
         out->failed = true;
-    wr_buffer_put_char(out, ':');
     wr_buffer_fini(&path);
 }
 
@@ -75,21 +73,7 @@ static void put_prefix(struct wr_encoder *encoder, const weir_series *series, st
 {
     (void)encoder;
     put_field(out, series->name);
-}
-
-static void put_labels(const struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
-{
-    struct wr_labels_walk walk = {0, 0};
-    const weir_label *label;
-    const char *before = ",\"labels\":{";
-    while ((label = wr_labels_next(&walk, series, encoder->batch))) {
-        wr_buffer_put_text(out, before);
-        put_field(out, label->key);
-        wr_escape_json(out, label->value);
-        before = ",";
-    }
-    if (before[1] == '\0')
-        wr_buffer_put_char(out, '}');
+    wr_buffer_put_char(out, ':');
 }
 
 /* Two texts, each ending in NUL: what is before the document's id, and what is behind its time. Samples with
@@ -103,7 +87,7 @@ static void put_suffix(struct wr_encoder *encoder, const weir_series *series, st
     wr_buffer_put(out, "\"", 2);
     wr_buffer_put_text(out, "\",\"group\":");
     wr_escape_json(out, series->group);
-    put_labels(encoder, series, out);
+    wr_encoder_put_labels(encoder, series, out, ",\"labels\":", put_field);
     if (series->cumulative)
         wr_buffer_put_text(out, ",\"cumulative\":true");
     wr_buffer_put(out, ",\"metrics\":{", sizeof ",\"metrics\":{");

@@ -6,7 +6,6 @@
 #include "text/common.h"
 #include "text/escape.h"
 #include "registry/family.h"
-#include "registry/labels_walk.h"
 #include "text/number.h"
 
 struct json_options {
@@ -39,18 +38,7 @@ static void put_prefix(struct wr_encoder *encoder, const weir_series *series, st
 static void put_suffix(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
 {
     const struct json_options *options = encoder->options;
-    struct wr_labels_walk walk = {0, 0};
-    const weir_label *label;
-    const char *before = ",\"labels\":{";
-    while ((label = wr_labels_next(&walk, series, encoder->batch))) {
-        wr_buffer_put_text(out, before);
-        wr_escape_json(out, label->key);
-        wr_buffer_put_char(out, ':');
-        wr_escape_json(out, label->value);
-        before = ",";
-    }
-    if (before[1] == '\0')
-        wr_buffer_put_char(out, '}');
+    wr_encoder_put_labels(encoder, series, out, ",\"labels\":", wr_escape_json);
     if (series->cumulative)
         wr_buffer_put_text(out, ",\"cumulative\":true");
     if (series->instrument != WEIR_VALUE)
