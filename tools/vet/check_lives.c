@@ -1,10 +1,9 @@
-/* Checks of several life cycles: leaks of descriptors, threads and memory, and concurrent instances. */
+/* Checks of several life cycles and batches: leaks of descriptors, threads and memory, and concurrent
+ * instances. */
 
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "descriptors.h"
@@ -83,7 +82,7 @@ void vet_check_descriptors(const struct vet_subject *subject)
     vet_pass("none stays open; child programs inherit none; none of the program is closed or written to");
 }
 
-/* ---- Threads and processes ------------------------------------------------------------------- */
+/* ---- Threads ------------------------------------------------------------------- */
 
 enum { WATCHED_BATCHES = 8 };
 
@@ -106,7 +105,7 @@ static void live_counted(void *ctx)
     vet_probe_run(ctx, count_threads_of_batches);
 }
 
-static void check_threads_of_batches(const struct vet_subject *subject)
+void vet_probe_check_threads(const struct vet_subject *subject)
 {
     char text[200];
     thread_count = vet_watch_share(sizeof *thread_count);
@@ -119,37 +118,7 @@ static void check_threads_of_batches(const struct vet_subject *subject)
             batches, WATCHED_BATCHES);
 }
 
-void vet_check_threads(const struct vet_subject *subject)
-{
-    enum { LIVES = 3 };
-    vet_probe_run(subject, vet_probe_live); /* a library may start a shared thread on first use and keep it */
-    int before = vet_descriptors_threads(INT_MAX);
-    for (int i = 0; i < LIVES; i++)
-        vet_probe_run(subject, vet_probe_live);
-    int after = vet_descriptors_threads(before);
-    if (after > before)
-        vet_fail("%d threads still run after %d life cycles; close and destroy must end them", after - before,
-                 LIVES);
-    if (waitpid(-1, NULL, WNOHANG) >= 0)
-        vet_fail("a child process still exists");
-    check_threads_of_batches(subject);
-    vet_pass("no threads and no child processes are left");
-}
-
 /* ---- Memory ---------------------------------------------------------------------------------- */
-
-static void live_briefly(struct vet_probe *probe)
-{
-    vet_probe_must_open(probe);
-    vet_probe_must_deliver(probe, (struct vet_recipe){.count = 40, .seed = 1});
-    vet_probe_flush(probe, 1000);
-    vet_probe_close(probe);
-}
-
-static void live_once(void *ctx)
-{
-    vet_probe_run(ctx, live_briefly);
-}
 
 static void emit_once(void *ctx)
 {
@@ -166,18 +135,11 @@ static void measure_batches(struct vet_probe *probe)
     vet_probe_close(probe);
 }
 
-void vet_check_memory(const struct vet_subject *subject)
+void vet_probe_check_memory(const struct vet_subject *subject)
 {
-    enum { LIVES = 10 };
-    if (!vet_growth_is_known())
-        vet_skip("this allocator does not report how much memory is in use");
-    size_t leaked = vet_growth_measure(live_once, (void *)(uintptr_t)subject, LIVES);
-    if (leaked)
-        vet_fail("about %zu bytes are leaked in each life cycle, from create to destroy", leaked);
     vet_probe_run(subject, measure_batches);
     if (leaked_by_batch)
         vet_fail("about %zu bytes are leaked with each batch", leaked_by_batch);
-    vet_pass("it does not grow with life cycles or batches");
 }
 
 /* ---- Concurrent instances -------------------------------------------------------------------- */

@@ -1,6 +1,5 @@
-/* Checks of a source type before it runs: its description, its options, create; and abandon. */
+/* Checks of a source type before it runs: its description, its options; and abandon. */
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -12,7 +11,6 @@
 #include "descriptors.h"
 #include "source/source_options.h"
 #include "specimen.h"
-#include "state.h"
 #include "subject.h"
 #include "table.h"
 #include "text/error.h"
@@ -72,45 +70,6 @@ static void try_source(const struct vet_subject *subject, const weir_option *row
 void vet_check_source_values(const struct vet_subject *subject)
 {
     vet_check_values_with(subject, &vet_subject_type(subject)->options, try_source);
-}
-
-/* ---- Create ---------------------------------------------------------------------------------- */
-
-static void create_and_destroy(void *ctx)
-{
-    struct vet_specimen *specimen = ctx;
-    vet_specimen_finish_create(specimen);
-    vet_specimen_destroy(specimen);
-}
-
-static void check_side_effects(const struct vet_subject *subject)
-{
-    struct vet_specimen specimen;
-    struct vet_state before, after;
-    vet_specimen_make(&specimen, subject);
-    vet_state_take(&before);
-    int descriptors = vet_descriptors_count(), threads = vet_descriptors_threads(INT_MAX);
-    vet_specimen_finish_create(&specimen);
-    vet_state_take(&after);
-    vet_descriptors_check(descriptors, 0, "create opens descriptors; only open may do this");
-    if (vet_descriptors_threads(threads) > threads)
-        vet_fail("create starts threads; only open may do this");
-    vet_state_check(&before, &after, "create", false, NULL);
-    vet_specimen_destroy(&specimen);
-}
-
-void vet_check_source_create(const struct vet_subject *subject)
-{
-    struct vet_specimen specimen;
-    char text[400];
-    vet_specimen_make(&specimen, subject);
-    bool watched = vet_watch(VET_WATCH_IO, create_and_destroy, &specimen, text, sizeof text);
-    if (watched && *text)
-        vet_fail("create %s; it may do no I/O: do it in open, where a failure only starts the back-off", text);
-    check_side_effects(subject);
-    if (!watched)
-        vet_pass("it leaves no descriptors and no threads; whether it does I/O is unknown: %s", text);
-    vet_pass("it does no I/O, starts no threads, and destroy succeeds");
 }
 
 /* ---- Abandon --------------------------------------------------------------------------------- */

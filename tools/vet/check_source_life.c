@@ -1,14 +1,11 @@
 /* Checks of a source that runs: its life, what it does without input and without room, and how it stops. */
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "descriptors.h"
-#include "growth.h"
 #include "specimen.h"
-#include "state.h"
 #include "subject.h"
 #include "text/common.h"
 #include "thread.h"
@@ -267,39 +264,6 @@ void vet_check_source_probe(const struct vet_subject *subject)
     vet_pass("it returns within its timeout, and leaves no descriptor open");
 }
 
-/* ---- The program's state --------------------------------------------------------------------- */
-
-static _Thread_local struct vet_state before_call;
-
-static void take_state(void)
-{
-    vet_state_take(&before_call);
-}
-
-static void compare_state(const void *specimen, const char *callback)
-{
-    struct vet_state after;
-    (void)specimen;
-    vet_state_take(&after);
-    vet_state_check(&before_call, &after, callback, false, NULL);
-}
-
-void vet_check_source_state(const struct vet_subject *subject)
-{
-    struct vet_specimen specimen;
-    vet_specimen_make(&specimen, subject);
-    specimen.tested.before = take_state;
-    specimen.tested.after = compare_state;
-    vet_specimen_finish_create(&specimen);
-    if (specimen.source->breach) /* the core has reverted it */
-        vet_fail("create: %s, which is the program's", specimen.source->breach);
-    vet_specimen_live(&specimen);
-    vet_specimen_destroy(&specimen);
-    vet_pass(
-        "locale, signals and their mask, timers, umask, working directory, environment, priority, standard "
-        "input, output and error are as before each call");
-}
-
 /* ---- Descriptors ----------------------------------------------------------------------------- */
 
 static void live_with(const struct vet_subject *subject, void (*before)(void),
@@ -349,38 +313,4 @@ void vet_check_source_descriptors(const struct vet_subject *subject)
     vet_descriptors_check_left(before, "%d life cycles", LIVES);
     live_with(subject, vet_descriptors_guard, vet_descriptors_check_guards);
     vet_pass("none stays open; child programs inherit none; none of the program is closed or written to");
-}
-
-/* ---- Threads and memory ---------------------------------------------------------------------- */
-
-void vet_check_source_threads(const struct vet_subject *subject)
-{
-    enum { LIVES = 3 };
-    vet_specimen_whole(subject); /* a library may start a shared thread on first use and keep it */
-    int before = vet_descriptors_threads(INT_MAX);
-    for (int i = 0; i < LIVES; i++)
-        vet_specimen_whole(subject);
-    int after = vet_descriptors_threads(before);
-    if (after > before)
-        vet_fail("%d threads still run after %d life cycles; close and destroy must end them", after - before,
-                 LIVES);
-    if (waitpid(-1, NULL, WNOHANG) >= 0)
-        vet_fail("a child process still exists");
-    vet_pass("no threads and no child processes are left");
-}
-
-static void live_once(void *ctx)
-{
-    vet_specimen_whole(ctx);
-}
-
-void vet_check_source_memory(const struct vet_subject *subject)
-{
-    enum { LIVES = 10 };
-    if (!vet_growth_is_known())
-        vet_skip("this allocator does not report how much memory is in use");
-    size_t leaked = vet_growth_measure(live_once, (void *)(uintptr_t)subject, LIVES);
-    if (leaked)
-        vet_fail("about %zu bytes are leaked in each life cycle, from create to destroy", leaked);
-    vet_pass("it does not grow with life cycles");
 }

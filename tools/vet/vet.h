@@ -116,18 +116,22 @@ void vet_leave(void);
 
 int64_t vet_now_ms(void);
 
+/* The checks of both kinds of types. */
+vet_check_run vet_check_create, vet_check_state, vet_check_threads, vet_check_memory;
+
 /* The checks of a handler type. */
-vet_check_run vet_check_type, vet_check_options, vet_check_prepare, vet_check_create, vet_check_values,
-    vet_check_life, vet_check_batches, vet_check_names, vet_check_series, vet_check_numbers, vet_check_formats,
-    vet_check_flush, vet_check_wake, vet_check_now, vet_check_probe, vet_check_stop, vet_check_instances,
-    vet_check_state, vet_check_descriptors, vet_check_threads, vet_check_memory, vet_check_abandon,
-    vet_check_program, vet_check_exit, vet_check_fork;
+vet_check_run vet_check_type, vet_check_options, vet_check_prepare, vet_check_values, vet_check_life,
+    vet_check_batches, vet_check_names, vet_check_series, vet_check_numbers, vet_check_formats, vet_check_flush,
+    vet_check_wake, vet_check_now, vet_check_probe, vet_check_stop, vet_check_instances, vet_check_descriptors,
+    vet_check_abandon, vet_check_program, vet_check_exit, vet_check_fork;
+
+/* Parts of those of threads and memory: what a handler leaves behind with each batch. */
+vet_check_run vet_probe_check_threads, vet_probe_check_memory;
 
 /* The checks of a source type. */
-vet_check_run vet_check_source_type, vet_check_source_options, vet_check_source_create, vet_check_source_values,
-    vet_check_source_life, vet_check_source_idle, vet_check_source_full, vet_check_source_refused,
-    vet_check_source_stop, vet_check_source_reload, vet_check_source_state, vet_check_source_descriptors,
-    vet_check_source_threads, vet_check_source_memory, vet_check_source_abandon, vet_check_source_probe,
+vet_check_run vet_check_source_type, vet_check_source_options, vet_check_source_values, vet_check_source_life,
+    vet_check_source_idle, vet_check_source_full, vet_check_source_refused, vet_check_source_stop,
+    vet_check_source_reload, vet_check_source_descriptors, vet_check_source_abandon, vet_check_source_probe,
     vet_check_source_program;
 
 /* Calls probe, of a handler or a source. It must return in time and leave no descriptor open. */

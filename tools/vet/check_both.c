@@ -1,70 +1,94 @@
-/* Checks of prepare, create and abandon, and of process-wide state around each call. */
+/* Checks that are the same for handlers and sources: of create, of process-wide state around each call, and of
+ * what several life cycles leave behind. */
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "config/options.h"
 #include "descriptors.h"
+#include "growth.h"
 #include "probe.h"
-#include "subject.h"
+#include "specimen.h"
 #include "state.h"
 #include "watch.h"
 
-static const char state_guide[] = "responsibilities-and-threads";
+/* A handler or a source under test; its first member is the struct vet_tested of either. */
+struct either {
+    union {
+        struct vet_tested tested;
+        struct vet_probe probe;
+        struct vet_specimen specimen;
+    };
+    bool is_source;
+};
 
-/* ---- Prepare --------------------------------------------------------------------------------- */
-
-void vet_check_prepare(const struct vet_subject *subject)
+static void make(struct either *either, const struct vet_subject *subject)
 {
-    struct vet_probe probe;
-    struct vet_state before, after;
-    if (!vet_subject_type(subject)->is.prepare)
-        vet_pass("it has none");
-    vet_state_take(&before);
-    int descriptors = vet_descriptors_count(), threads = vet_descriptors_threads(INT_MAX);
-    vet_probe_make(&probe, subject, NULL);
-    vet_state_take(&after);
-    vet_descriptors_check(descriptors, 0, "prepare leaves descriptors open");
-    if (vet_descriptors_threads(threads) > threads)
-        vet_fail("prepare starts threads, which a forked child would not have");
-    vet_state_check(&before, &after, "prepare", false, state_guide);
-    vet_pass("it leaves no descriptors and no threads");
+    either->is_source = subject->is_source;
+    if (either->is_source)
+        vet_specimen_make(&either->specimen, subject);
+    else
+        vet_probe_make(&either->probe, subject, NULL);
+}
+
+static void finish_create(struct either *either)
+{
+    if (either->is_source)
+        vet_specimen_finish_create(&either->specimen);
+    else
+        vet_probe_finish_create(&either->probe);
+}
+
+static void destroy(struct either *either)
+{
+    if (either->is_source)
+        vet_specimen_destroy(&either->specimen);
+    else
+        vet_probe_destroy(&either->probe);
+}
+
+static void live(const struct vet_subject *subject)
+{
+    if (subject->is_source)
+        vet_specimen_whole(subject);
+    else
+        vet_probe_run(subject, vet_probe_live);
 }
 
 /* ---- Create ---------------------------------------------------------------------------------- */
 
-static void create_and_destroy(void *ctx)
+static void create_and_destroy(void *made)
 {
-    struct vet_probe *probe = ctx;
-    vet_probe_finish_create(probe);
-    vet_probe_destroy(probe);
+    finish_create(made);
+    destroy(made);
 }
 
 static void check_side_effects(const struct vet_subject *subject)
 {
-    struct vet_probe probe;
+    struct either either;
     struct vet_state before, after;
-    vet_probe_make(&probe, subject, NULL);
+    make(&either, subject);
     vet_state_take(&before);
     int descriptors = vet_descriptors_count(), threads = vet_descriptors_threads(INT_MAX);
-    vet_probe_finish_create(&probe);
+    finish_create(&either);
     vet_state_take(&after);
     vet_descriptors_check(descriptors, 0, "create opens descriptors; only open may do this");
     if (vet_descriptors_threads(threads) > threads)
         vet_fail("create starts threads; only open may do this");
-    vet_state_check(&before, &after, "create", false, state_guide);
-    vet_probe_destroy(&probe);
+    vet_state_check(&before, &after, "create", false,
+                    subject->is_source ? NULL : "responsibilities-and-threads");
+    destroy(&either);
 }
 
 void vet_check_create(const struct vet_subject *subject)
 {
-    struct vet_probe probe;
+    struct either either;
     char text[400];
-    vet_probe_make(&probe, subject, NULL);
-    bool watched = vet_watch(VET_WATCH_IO, create_and_destroy, &probe, text, sizeof text);
+    make(&either, subject);
+    bool watched = vet_watch(VET_WATCH_IO, create_and_destroy, &either, text, sizeof text);
     if (watched && *text)
         vet_fail("create %s; it may do no I/O: do it in open, where a failure only starts the back-off", text);
     check_side_effects(subject);
@@ -73,59 +97,7 @@ void vet_check_create(const struct vet_subject *subject)
     vet_pass("it does no I/O, starts no threads, and destroy succeeds");
 }
 
-/* ---- Abandon --------------------------------------------------------------------------------- */
-
-static void abandon(void *ctx)
-{
-    struct vet_probe *probe = ctx;
-    vet_enter(VET_ABANDON, "abandon");
-    probe->type->abandon(probe->self);
-    vet_leave();
-}
-
-/* Ends the check, because an abandoned handler must not be used again. The monitored call runs in a child
- * process. */
-static void check_abandon(struct vet_probe *probe, int descriptors)
-{
-    char text[400];
-    if (!probe->type->abandon)
-        vet_descriptors_check(descriptors, 0, "it has descriptors, but no abandon: a forked child keeps them");
-    if (!probe->type->abandon)
-        vet_pass("it has none, and no descriptors either");
-    bool watched = vet_watch(VET_WATCH_ALL_BUT_CLOSE, abandon, probe, text, sizeof text);
-    if (watched && *text)
-        vet_fail("abandon %s; it may call close(2), fstat(2) and nothing else: it runs in a forked child, "
-                 "where other "
-                 "threads may have held any lock",
-                 text);
-    abandon(probe);
-    vet_descriptors_check(descriptors, 0, "abandon leaves descriptors open");
-    if (!watched)
-        vet_pass("it closes the descriptors that open has opened; whether it does more is unknown: %s", text);
-    vet_pass("it closes the descriptors that open has opened, and makes no other system call");
-}
-
-static int descriptors_before;
-
-static void open_and_abandon(struct vet_probe *probe)
-{
-    vet_probe_must_open(probe);
-    vet_probe_deliver(probe, (struct vet_recipe){.count = 3});
-    if (!probe->open)
-        vet_probe_must_open(probe);
-    check_abandon(probe, descriptors_before);
-}
-
-void vet_check_abandon(const struct vet_subject *subject)
-{
-    struct vet_probe probe;
-    vet_probe_run(subject, vet_probe_live); /* libraries may open descriptors on first use and keep them */
-    descriptors_before = vet_descriptors_count();
-    vet_probe_create(&probe, subject, NULL);
-    vet_probe_on_worker(open_and_abandon, &probe);
-}
-
-/* ---- Manners --------------------------------------------------------------------------------- */
+/* ---- The program's state --------------------------------------------------------------------- */
 
 static _Thread_local struct vet_state before_call;
 
@@ -197,13 +169,14 @@ static bool may_write(const struct vet_probe *probe, const char *callback, const
     return has_written_batch(probe, fd, before_call.standard[fd].size, after->standard[fd].size);
 }
 
-static void compare_state(const void *ctx, const char *callback)
+static void compare_state(const void *tested, const char *callback)
 {
-    const struct vet_probe *probe = ctx;
+    const struct either *either = tested;
     struct vet_state after;
     vet_state_take(&after);
-    bool is_allowed = vet_state_written(&before_call, &after) && may_write(probe, callback, &after);
-    vet_state_check(&before_call, &after, callback, is_allowed, state_guide);
+    bool is_allowed = !either->is_source && vet_state_written(&before_call, &after) &&
+                      may_write(&either->probe, callback, &after);
+    vet_state_check(&before_call, &after, callback, is_allowed, NULL);
 }
 
 static void live_and_wake(struct vet_probe *probe)
@@ -216,14 +189,60 @@ static void live_and_wake(struct vet_probe *probe)
 
 void vet_check_state(const struct vet_subject *subject)
 {
-    struct vet_probe probe;
-    vet_probe_make(&probe, subject, NULL);
-    probe.tested.before = take_state;
-    probe.tested.after = compare_state;
-    vet_probe_finish_create(&probe);
-    vet_probe_on_worker(live_and_wake, &probe);
-    vet_probe_destroy(&probe);
+    struct either either;
+    make(&either, subject);
+    either.tested.before = take_state;
+    either.tested.after = compare_state;
+    finish_create(&either);
+    if (either.is_source && either.specimen.source->breach) /* the core has reverted it */
+        vet_fail("create: %s, which is the program's", either.specimen.source->breach);
+    if (either.is_source)
+        vet_specimen_live(&either.specimen);
+    else
+        vet_probe_on_worker(live_and_wake, &either.probe);
+    destroy(&either);
     vet_pass(
         "locale, signals and their mask, timers, umask, working directory, environment, priority, standard "
         "input, output and error are as before each call");
+}
+
+/* ---- Threads and processes ------------------------------------------------------------------- */
+
+void vet_check_threads(const struct vet_subject *subject)
+{
+    enum { LIVES = 3 };
+    live(subject); /* a library may start a shared thread on first use and keep it */
+    int before = vet_descriptors_threads(INT_MAX);
+    for (int i = 0; i < LIVES; i++)
+        live(subject);
+    int after = vet_descriptors_threads(before);
+    if (after > before)
+        vet_fail("%d threads still run after %d life cycles; close and destroy must end them", after - before,
+                 LIVES);
+    if (waitpid(-1, NULL, WNOHANG) >= 0)
+        vet_fail("a child process still exists");
+    if (!subject->is_source)
+        vet_probe_check_threads(subject);
+    vet_pass("no threads and no child processes are left");
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+static void live_once(void *subject)
+{
+    live(subject);
+}
+
+void vet_check_memory(const struct vet_subject *subject)
+{
+    enum { LIVES = 10 };
+    if (!vet_growth_is_known())
+        vet_skip("this allocator does not report how much memory is in use");
+    size_t leaked = vet_growth_measure(live_once, (void *)(uintptr_t)subject, LIVES);
+    if (leaked)
+        vet_fail("about %zu bytes are leaked in each life cycle, from create to destroy", leaked);
+    if (subject->is_source)
+        vet_pass("it does not grow with life cycles");
+    vet_probe_check_memory(subject);
+    vet_pass("it does not grow with life cycles or batches");
 }
