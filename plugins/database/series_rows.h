@@ -2,28 +2,16 @@
 #ifndef WEIR_PLUGINS_SERIES_ROWS_H
 #define WEIR_PLUGINS_SERIES_ROWS_H
 
-#include <stdbool.h>
+#include <sqlite3.h>
 #include <stdint.h>
 
 #include <weir/handler.h>
 
-/* A series as it was inserted. */
-struct series_row {
-    int64_t row; /* 0: not inserted yet */
-    const char *unit, *help;
-    int32_t instrument;
-    uint64_t serial;
-};
-
-/* Ids are dense in a process, as a rule, but may also be far apart. */
-enum { SERIES_ROWS_IN_PAGE = 256 };
-
 /* All zeros: none is known. */
 struct series_rows {
-    /* indexed by weir_sample.series / SERIES_ROWS_IN_PAGE; NULL: none is known there */
-    struct series_row **pages;
-    uint32_t room;        /* pages */
-    uint64_t labels_hash; /* of the batch; the labels of the rows include its labels */
+    struct series_row **pages; /* by series id; NULL: none is known there */
+    uint32_t room;             /* pages */
+    uint64_t labels_hash;      /* of the batch; the labels of the rows include its labels */
 };
 
 void series_rows_fini(struct series_rows *rows);
@@ -35,17 +23,13 @@ void series_rows_clear(struct series_rows *rows);
  * forgotten. */
 void series_rows_begin(struct series_rows *rows, const weir_batch *batch);
 
-/* Returns the entry of a series; NULL: out of memory. */
-struct series_row *series_rows_find(struct series_rows *rows, uint32_t id);
-
-/* Whether the row was inserted, and nothing that it has of the series has changed since. */
-bool series_row_is_current(const struct series_row *row, const weir_series *series);
-
-/* What a row has of a series that was inserted. */
-struct series_row series_row_of(int64_t row, const weir_series *series);
-
-/* The series' labels with those of the batch, as JSON: {"a":"1","b":"2"}, sorted by key, so that equal ones
- * give equal text. Free it with sqlite3_free. NULL: out of memory. */
-char *series_rows_labels(const weir_batch *batch, const weir_series *series);
+/* Finds the row of a series, and inserts it first unless it is there as the series is now. Returns a code of
+ * SQLite.
+ *
+ * The parameters of `insert` are group, name, labels, cumulative, unit, help and, if it has seven, instrument;
+ * it returns the row. The labels are those of the series with those of the batch, as JSON: {"a":"1","b":"2"},
+ * sorted by key, so that equal ones give equal text. */
+int series_rows_get(struct series_rows *rows, sqlite3_stmt *insert, const weir_batch *batch,
+                    const weir_series *series, int64_t *row);
 
 #endif

@@ -96,41 +96,16 @@ void wr_samples_table_close(struct samples_table *table)
     *table = (struct samples_table){0};
 }
 
-/* ---- Series ---------------------------------------------------------------------------------- */
-
-static int put_series(struct samples_table *table, const weir_batch *batch, const weir_series *series,
-                      struct series_row *cached)
-{
-    sqlite3_stmt *statement = table->put_series;
-    char *labels = series_rows_labels(batch, series);
-    if (!labels)
-        return SQLITE_NOMEM;
-    sqlite3_bind_text(statement, 1, series->group, -1, SQLITE_STATIC);
-    sqlite3_bind_text(statement, 2, series->name, -1, SQLITE_STATIC);
-    sqlite3_bind_text(statement, 3, labels, -1, sqlite3_free);
-    sqlite3_bind_int(statement, 4, series->cumulative);
-    sqlite3_bind_text(statement, 5, series->unit, -1, SQLITE_STATIC);
-    sqlite3_bind_text(statement, 6, series->help, -1, SQLITE_STATIC);
-    if (sqlite3_step(statement) == SQLITE_ROW)
-        *cached = series_row_of(sqlite3_column_int64(statement, 0), series);
-    while (sqlite3_step(statement) == SQLITE_ROW)
-        ;
-    return sqlite3_reset(statement);
-}
-
 /* ---- Samples --------------------------------------------------------------------------------- */
 
 static int put_sample(struct samples_table *table, const weir_batch *batch, const weir_sample *sample)
 {
-    const weir_series *series = weir_batch_series(batch, sample);
-    struct series_row *cached = series_rows_find(&table->rows, sample->series);
-    int code = cached ? SQLITE_OK : SQLITE_NOMEM;
-    if (!code && !series_row_is_current(cached, series))
-        code = put_series(table, batch, series, cached);
+    int64_t row;
+    int code = series_rows_get(&table->rows, table->put_series, batch, weir_batch_series(batch, sample), &row);
     if (code)
         return code;
     sqlite3_stmt *statement = table->put_sample;
-    sqlite3_bind_int64(statement, 1, cached->row);
+    sqlite3_bind_int64(statement, 1, row);
     sqlite3_bind_int64(statement, 2, sample->time_ns);
     if (sample->kind == WEIR_KIND_INT)
         sqlite3_bind_int64(statement, 3, sample->value.i64);

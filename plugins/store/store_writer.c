@@ -18,7 +18,7 @@ int store_writer_init(struct store_writer *writer, sqlite3 *db)
         {&writer->commit, "COMMIT"},
         {&writer->rollback, "ROLLBACK"},
         {&writer->put_series,
-         "INSERT INTO series (group_name, name, labels, cumulative, instrument, unit, help) VALUES (?, ?, ?, "
+         "INSERT INTO series (group_name, name, labels, cumulative, unit, help, instrument) VALUES (?, ?, ?, "
          "?, ?, ?, ?) ON CONFLICT DO UPDATE SET instrument = excluded.instrument, unit = ifnull(excluded.unit, "
          "unit), help = ifnull(excluded.help, help) RETURNING id"},
         {&writer->put_sample, "INSERT INTO tail (series, time_ns, value) VALUES (?, ?, ?)"},
@@ -48,27 +48,6 @@ void store_writer_fini(struct store_writer *writer)
     *writer = (struct store_writer){0};
 }
 
-/* ---- Series ---------------------------------------------------------------------------------- */
-
-static int put_series(struct store_writer *writer, const weir_batch *batch, const weir_series *series,
-                      struct series_row *cached)
-{
-    sqlite3_stmt *statement = writer->put_series;
-    char *labels = series_rows_labels(batch, series);
-    if (!labels)
-        return SQLITE_NOMEM;
-    sqlite3_bind_text(statement, 1, series->group, -1, SQLITE_STATIC);
-    sqlite3_bind_text(statement, 2, series->name, -1, SQLITE_STATIC);
-    sqlite3_bind_text(statement, 3, labels, -1, sqlite3_free);
-    sqlite3_bind_int(statement, 4, series->cumulative);
-    sqlite3_bind_int(statement, 5, series->instrument);
-    sqlite3_bind_text(statement, 6, series->unit, -1, SQLITE_STATIC);
-    sqlite3_bind_text(statement, 7, series->help, -1, SQLITE_STATIC);
-    if (sqlite3_step(statement) == SQLITE_ROW)
-        *cached = series_row_of(sqlite3_column_int64(statement, 0), series);
-    return store_file_step(statement);
-}
-
 /* ---- Samples --------------------------------------------------------------------------------- */
 
 static void bind_value(sqlite3_stmt *statement, int index, const weir_sample *sample)
@@ -91,20 +70,18 @@ static int put_note(const struct store_writer *writer, sqlite3_int64 row, const 
 
 static int put_sample(struct store_writer *writer, const weir_batch *batch, const weir_sample *sample)
 {
-    const weir_series *series = weir_batch_series(batch, sample);
-    struct series_row *cached = series_rows_find(&writer->rows, sample->series);
-    int code = cached ? SQLITE_OK : SQLITE_NOMEM;
-    if (!code && !series_row_is_current(cached, series))
-        code = put_series(writer, batch, series, cached);
+    int64_t row;
+    int code =
+        series_rows_get(&writer->rows, writer->put_series, batch, weir_batch_series(batch, sample), &row);
     if (code)
         return code;
     sqlite3_stmt *statement = writer->put_sample;
-    sqlite3_bind_int64(statement, 1, cached->row);
+    sqlite3_bind_int64(statement, 1, row);
     sqlite3_bind_int64(statement, 2, sample->time_ns);
     bind_value(statement, 3, sample);
     sqlite3_step(statement);
     code = sqlite3_reset(statement);
-    return code || !sample->note ? code : put_note(writer, cached->row, sample, batch->notes[sample->note]);
+    return code || !sample->note ? code : put_note(writer, row, sample, batch->notes[sample->note]);
 }
 
 /* ---- Senders --------------------------------------------------------------------------------- */
