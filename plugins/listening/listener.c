@@ -1,15 +1,12 @@
 #include "listener.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/sock_diag.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "../system.h"
@@ -18,39 +15,14 @@ enum { BACKLOG = 1024 };
 
 /* ---- Addresses ------------------------------------------------------------------------------- */
 
-/* Names are not looked up: that could wait, and a name may lead to any address. Returns the length; 0: the host
- * is not an address. */
-static socklen_t set_address(const struct wr_destination *at, union listener_address *address)
+/* Returns false if the host is not an address. */
+static bool set_listening(struct listener *listener)
 {
-    const char *host = strcmp(at->host, "localhost") == 0 ? "127.0.0.1" : at->host;
-    in_port_t port = htons((in_port_t)atoi(at->port));
-    memset(address, 0, sizeof *address);
-    if (at->path) {
-        address->path.sun_family = AF_UNIX;
-        strncpy(address->path.sun_path, at->path, sizeof address->path.sun_path - 1);
-        return sizeof address->path;
-    }
-    if (inet_pton(AF_INET, host, &address->v4.sin_addr) == 1) {
-        address->v4.sin_family = AF_INET;
-        address->v4.sin_port = port;
-        return sizeof address->v4;
-    }
-    if (inet_pton(AF_INET6, host, &address->v6.sin6_addr) == 1) {
-        address->v6.sin6_family = AF_INET6;
-        address->v6.sin6_port = port;
-        return sizeof address->v6;
-    }
-    return 0;
-}
-
-static bool is_loopback(const union listener_address *address)
-{
-    const struct in6_addr *v6 = &address->v6.sin6_addr;
-    switch (address->any.sa_family) {
-    case AF_INET: return ntohl(address->v4.sin_addr.s_addr) >> 24 == 127;
-    case AF_INET6: return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
-    default: return true;
-    }
+    const struct wr_destination *at = &listener->at;
+    if (!at->path)
+        return listening_set(&listener->listening, at->host, htons((in_port_t)atoi(at->port)));
+    listener->listening = (struct listening){.path = at->path, .is_loopback = true};
+    return true;
 }
 
 static bool init(struct listener *listener, const weir_host *host, const char *text,
@@ -58,7 +30,6 @@ static bool init(struct listener *listener, const weir_host *host, const char *t
 {
     const struct wr_destination_rules rules = {.forms = given->allowed, .kinds = given->kinds, .first_port = 0};
     char problem[512];
-    union listener_address address;
     *listener = (struct listener){.text = text, .own.fd = -1};
     if (!wr_destination_read(&listener->at, &rules, text, problem, sizeof problem)) {
         host->refuse(host, given->option, "%s", problem);
@@ -67,10 +38,10 @@ static bool init(struct listener *listener, const weir_host *host, const char *t
     listener->place.path = listener->at.path;
     listener->type = wr_destination_has_datagrams(&listener->at) ? SOCK_DGRAM : SOCK_STREAM;
     listener->kind = listener->type == SOCK_STREAM ? READY_CONNECTIONS : READY_DATAGRAMS;
-    if (!set_address(&listener->at, &address))
+    if (!set_listening(listener))
         host->refuse(host, given->option, "\"%.200s\" has a host that is not an IP address; allowed: %s", text,
                      given->allowed);
-    else if (!given->is_guarded && !is_loopback(&address))
+    else if (!given->is_guarded && !listener->listening.is_loopback)
         host->refuse(host, given->option,
                      "\"%.200s\" is not a loopback address: anybody who reaches it can %s; %s allows it", text,
                      given->risk, given->advice);
@@ -109,47 +80,31 @@ bool wr_listeners_check_places(const struct listeners *listeners, weir_outcome *
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* 192.0.2.1 and ::192.0.2.1 may be listened at separately. */
-static int bind_address(struct listener *listener, const union listener_address *address, socklen_t length)
-{
-    const int on = 1;
-    if (address->any.sa_family == AF_INET6 &&
-        setsockopt(listener->own.fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0)
-        return errno;
-    /* connections of an earlier process that are still being closed do not matter */
-    if (listener->kind == READY_CONNECTIONS &&
-        setsockopt(listener->own.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0)
-        return errno;
-    return bind(listener->own.fd, &address->any, length) == 0 ? 0 : errno;
-}
-
 static void set_name(struct listener *listener)
 {
-    union listener_address address;
-    socklen_t length = sizeof address;
-    memset(&address, 0, sizeof address);
-    snprintf(listener->name, sizeof listener->name, "%s", listener->text);
-    if (listener->at.path || getsockname(listener->own.fd, &address.any, &length) != 0)
-        return;
-    in_port_t port = address.any.sa_family == AF_INET ? address.v4.sin_port : address.v6.sin6_port;
-    int before_port = (int)(strrchr(listener->text, ':') - listener->text);
-    snprintf(listener->name, sizeof listener->name, "%.*s:%u", before_port, listener->text, ntohs(port));
+    char bound[LISTENING_TEXT] = "";
+    const char *text = listener->text, *port;
+    snprintf(listener->name, sizeof listener->name, "%s", text);
+    if (!listener->at.path)
+        listening_format_bound(listener->own.fd, bound);
+    if ((port = strrchr(bound, ':')))
+        snprintf(listener->name, sizeof listener->name, "%.*s%s", (int)(strrchr(text, ':') - text), text, port);
 }
 
 /* Returns what failed, with *error set; NULL: it is open. */
 static const char *open_socket(struct listener *listener, const struct listener_options *options, int *error)
 {
-    union listener_address address;
-    socklen_t length = set_address(&listener->at, &address);
-    const int type = listener->type;
-    int fd = wr_fd_above_stdio(socket(address.any.sa_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const struct listening *listening = &listener->listening;
+    const int type = listener->type, family = listening->path ? AF_UNIX : listening->address.ss_family;
+    int fd = wr_fd_above_stdio(socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     bool has_socket = wr_own_fd_set(&listener->own, fd);
     *error = errno;
     if (!has_socket)
         return "socket";
-    *error = listener->at.path
-                 ? wr_unix_path_bind(&listener->place, listener->own.fd, type, options->mode, options->group)
-                 : bind_address(listener, &address, length);
+    if (listening->path)
+        *error = wr_unix_path_bind(&listener->place, listener->own.fd, type, options->mode, options->group);
+    else
+        *error = listening_bind_socket(listening, listener->own.fd, type) ? 0 : errno;
     if (*error)
         return "bind";
     /* the kernel gives at most net.core.rmem_max */
@@ -273,16 +228,11 @@ void wr_listener_close_connection(int epoll_fd, struct wr_own_fd *connection)
 
 /* ---- Connections ----------------------------------------------------------------------------- */
 
-void wr_listener_format(const union listener_address *address, char *out, size_t room)
+void wr_listener_format(const struct sockaddr_storage *address, char *out, size_t room)
 {
-    char text[INET6_ADDRSTRLEN] = "?";
-    if (address->any.sa_family == AF_INET6) {
-        inet_ntop(AF_INET6, &address->v6.sin6_addr, text, sizeof text);
-        snprintf(out, room, "tcp://[%s]:%u", text, ntohs(address->v6.sin6_port));
-    } else {
-        inet_ntop(AF_INET, &address->v4.sin_addr, text, sizeof text);
-        snprintf(out, room, "tcp://%s:%u", text, ntohs(address->v4.sin_port));
-    }
+    char text[LISTENING_TEXT];
+    listening_format(address, text);
+    snprintf(out, room, "tcp://%s", text);
 }
 
 void wr_listener_note_short(const struct listener *listener, const weir_host *host, struct accepting *accepting)
@@ -304,11 +254,12 @@ void wr_listener_note_full(const struct listener *listener, const weir_host *hos
 }
 
 int wr_listener_accept(const struct listener *listener, const weir_host *host, struct accepting *accepting,
-                       union listener_address *from, bool *again)
+                       struct sockaddr_storage *from, bool *again)
 {
     socklen_t length = sizeof *from;
     memset(from, 0, sizeof *from);
-    int fd = wr_fd_above_stdio(accept4(listener->own.fd, &from->any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    int fd = wr_fd_above_stdio(
+        accept4(listener->own.fd, (struct sockaddr *)from, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
         wr_listener_note_short(listener, host, accepting);
     *again = fd < 0 && (errno == ECONNABORTED || errno == EINTR);

@@ -2,17 +2,16 @@
 #ifndef STATSD_LISTENER_H
 #define STATSD_LISTENER_H
 
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
-#include <sys/un.h>
 
 #include <weir/source.h>
 
 #include "../../lib/text/destination.h"
 #include "../system.h"
+#include "listening.h"
 #include "socket_group.h"
 #include "unix_path.h"
 
@@ -22,14 +21,15 @@ enum ready_kind { READY_DATAGRAMS, READY_CONNECTIONS, READY_BYTES };
 struct listener {
     enum ready_kind kind; /* first: it leads here */
     struct wr_destination at;
-    const char *text;       /* of the option */
-    char name[160];         /* for messages: with the port that the system has chosen, once it is open */
-    struct wr_own_fd own;   /* its socket */
-    int type;               /* SOCK_STREAM or SOCK_DGRAM */
-    weir_text *parsed;      /* of datagrams */
-    struct unix_path place; /* of a Unix socket */
-    uint32_t seen_drops;    /* of the kernel, since it was opened */
-    uint64_t kernel_drops;  /* since it was created */
+    struct listening listening; /* the same */
+    const char *text;           /* of the option */
+    char name[160];             /* for messages: with the port that the system has chosen, once it is open */
+    struct wr_own_fd own;       /* its socket */
+    int type;                   /* SOCK_STREAM or SOCK_DGRAM */
+    weir_text *parsed;          /* of datagrams */
+    struct unix_path place;     /* of a Unix socket */
+    uint32_t seen_drops;        /* of the kernel, since it was opened */
+    uint64_t kernel_drops;      /* since it was created */
 };
 
 struct listener_options {
@@ -90,16 +90,9 @@ struct accepting {
     bool logged_full, logged_short;
 };
 
-union listener_address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-    struct sockaddr_un path;
-};
-
 /* Accepts a connection. Returns its descriptor; -1: there is none. *again: whether another one may wait. */
 int wr_listener_accept(const struct listener *listener, const weir_host *host, struct accepting *accepting,
-                       union listener_address *from, bool *again);
+                       struct sockaddr_storage *from, bool *again);
 
 /* A connection cannot be served, by errno; or as many are open as may be. It is logged once. */
 void wr_listener_note_short(const struct listener *listener, const weir_host *host,
@@ -108,7 +101,7 @@ void wr_listener_note_full(const struct listener *listener, const weir_host *hos
                            size_t count);
 
 /* Writes an address of TCP: tcp://HOST:PORT. */
-void wr_listener_format(const union listener_address *address, char *out, size_t room);
+void wr_listener_format(const struct sockaddr_storage *address, char *out, size_t room);
 
 /* Whether each path of a Unix socket still leads to it. Returns false with the outcome set. */
 bool wr_listeners_check_places(const struct listeners *listeners, weir_outcome *outcome);

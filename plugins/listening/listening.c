@@ -22,25 +22,22 @@ static bool parse_port(const char *text, in_port_t *port)
     return number <= 65535;
 }
 
-static bool parse_v4(struct listening *listening, const char *host, in_port_t port)
+bool listening_set(struct listening *listening, const char *host, in_port_t port)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = port};
-    if (inet_pton(AF_INET, strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, &address.sin_addr) != 1)
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = port};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = port};
+    *listening = (struct listening){0};
+    if (inet_pton(AF_INET, strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, &v4.sin_addr) == 1) {
+        memcpy(&listening->address, &v4, sizeof v4);
+        listening->length = sizeof v4;
+        listening->is_loopback = ntohl(v4.sin_addr.s_addr) >> 24 == 127;
+        return true;
+    }
+    if (inet_pton(AF_INET6, host, &v6.sin6_addr) != 1)
         return false;
-    memcpy(&listening->address, &address, sizeof address);
-    listening->length = sizeof address;
-    listening->is_loopback = ntohl(address.sin_addr.s_addr) >> 24 == 127;
-    return true;
-}
-
-static bool parse_v6(struct listening *listening, const char *host, in_port_t port)
-{
-    struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = port};
-    if (inet_pton(AF_INET6, host, &address.sin6_addr) != 1)
-        return false;
-    memcpy(&listening->address, &address, sizeof address);
-    listening->length = sizeof address;
-    listening->is_loopback = IN6_IS_ADDR_LOOPBACK(&address.sin6_addr);
+    memcpy(&listening->address, &v6, sizeof v6);
+    listening->length = sizeof v6;
+    listening->is_loopback = IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
     return true;
 }
 
@@ -49,18 +46,15 @@ bool listening_parse(struct listening *listening, const char *text)
     char host[LISTENING_TEXT];
     in_port_t port;
     const char *colon = strrchr(text, ':');
-    *listening = (struct listening){0};
     if (!colon || (size_t)(colon - text) >= sizeof host || !parse_port(colon + 1, &port))
         return false;
     size_t length = (size_t)(colon - text);
     memcpy(host, text, length);
     host[length] = '\0';
-    if (*host != '[')
-        return parse_v4(listening, host, port);
-    if (host[length - 1] != ']')
-        return false;
-    host[length - 1] = '\0';
-    return parse_v6(listening, host + 1, port);
+    bool is_v6 = *host == '[' && host[length - 1] == ']';
+    if (is_v6)
+        host[length - 1] = '\0';
+    return listening_set(listening, host + is_v6, port) && (listening->address.ss_family == AF_INET6) == is_v6;
 }
 
 bool listening_parse_any(struct listening *listening, const char *text)
@@ -75,10 +69,12 @@ bool listening_parse_any(struct listening *listening, const char *text)
 
 /* ---- The socket ------------------------------------------------------------------------------ */
 
-static bool set_up(int fd, const struct listening *listening)
+/* 192.0.2.1 and ::192.0.2.1 may be listened at separately. Connections of an earlier process that are still
+ * being closed do not matter. */
+bool listening_bind_socket(const struct listening *listening, int fd, int type)
 {
     int on = 1;
-    return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+    return (type != SOCK_STREAM || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0) &&
            (listening->address.ss_family != AF_INET6 ||
             setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) == 0) &&
            bind(fd, (const struct sockaddr *)&listening->address, listening->length) == 0;
@@ -88,7 +84,7 @@ int listening_bind(const struct listening *listening)
 {
     int fd =
         wr_fd_above_stdio(socket(listening->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (fd < 0 || set_up(fd, listening))
+    if (fd < 0 || listening_bind_socket(listening, fd, SOCK_STREAM))
         return fd;
     int error = errno;
     close(fd);
@@ -96,7 +92,7 @@ int listening_bind(const struct listening *listening)
     return -1;
 }
 
-static void format(const struct sockaddr_storage *address, char text[LISTENING_TEXT])
+void listening_format(const struct sockaddr_storage *address, char text[LISTENING_TEXT])
 {
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
@@ -112,16 +108,11 @@ static void format(const struct sockaddr_storage *address, char text[LISTENING_T
     snprintf(text, LISTENING_TEXT, "%s:%d", host, ntohs(v4.sin_port));
 }
 
-void listening_format(const struct listening *listening, char text[LISTENING_TEXT])
-{
-    format(&listening->address, text);
-}
-
 void listening_format_bound(int fd, char text[LISTENING_TEXT])
 {
     struct sockaddr_storage address = {0};
     socklen_t length = sizeof address;
     *text = '\0';
     if (getsockname(fd, (struct sockaddr *)&address, &length) == 0)
-        format(&address, text);
+        listening_format(&address, text);
 }

@@ -43,7 +43,7 @@ static struct unscraped *make(const char *address)
 struct unscraped *unscraped_get(const struct listening *listening)
 {
     char address[LISTENING_TEXT];
-    listening_format(listening, address);
+    listening_format(&listening->address, address);
     pthread_mutex_lock(&lock);
     struct unscraped *family = families;
     while (family && strcmp(family->address, address) != 0)

@@ -248,7 +248,7 @@ static void check_user(struct peers *peers, struct peer *peer)
 }
 
 /* Adds the first free one, whose socket is set. Returns false if it cannot be served. */
-static bool add_peer(struct peers *peers, const union listener_address *address, bool is_tcp, int64_t now_ms)
+static bool add_peer(struct peers *peers, const struct sockaddr_storage *address, bool is_tcp, int64_t now_ms)
 {
     const int on = 1;
     struct peer *peer = peers->free;
@@ -286,7 +286,7 @@ static bool add_peer(struct peers *peers, const union listener_address *address,
 /* Returns whether to accept another one. */
 static bool accept_one(struct peers *peers, const struct listener *from, int64_t now_ms)
 {
-    union listener_address address;
+    struct sockaddr_storage address;
     bool again;
     int fd = wr_listener_accept(from, peers->host, &peers->accepting, &address, &again);
     if (fd < 0)

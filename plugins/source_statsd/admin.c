@@ -180,7 +180,7 @@ static struct admin_client *find_room(struct admin *admin)
 
 static void accept_client(struct admin *admin, const struct listener *from)
 {
-    union listener_address unused;
+    struct sockaddr_storage unused;
     bool again;
     int fd = wr_listener_accept(from, admin->host, &admin->accepting, &unused, &again);
     if (admin->accepting.is_short)

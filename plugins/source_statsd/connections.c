@@ -107,7 +107,7 @@ void wr_connections_abandon(const struct connections *connections)
 
 /* Takes fd over. */
 static void add_connection(struct connections *connections, const struct listener *from, int fd,
-                           const union listener_address *peer, int64_t now_ms)
+                           const struct sockaddr_storage *peer, int64_t now_ms)
 {
     const weir_host *host = connections->feed->host;
     struct connection *connection = connections->free;
@@ -132,7 +132,7 @@ static void add_connection(struct connections *connections, const struct listene
 /* Returns whether to accept another one. */
 static bool accept_one(struct connections *connections, const struct listener *from, int64_t now_ms)
 {
-    union listener_address peer;
+    struct sockaddr_storage peer;
     bool again;
     int fd = wr_listener_accept(from, connections->feed->host, &connections->accepting, &peer, &again);
     if (fd < 0)
