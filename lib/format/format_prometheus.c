@@ -75,9 +75,7 @@ static struct known *find_known(const struct wr_encoder *encoder, uint32_t serie
         return known;
     wr_series_text_fini(&known->text);
     known->series = NULL;
-    size_t label_count;
-    const weir_label *labels = weir_batch_labels(batch, view, &label_count);
-    if (!wr_series_text_init(&known->text, view, labels, label_count, &rules))
+    if (!wr_series_text_init(&known->text, view, batch, &rules))
         return NULL;
     known->series = view;
     return known;

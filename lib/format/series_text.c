@@ -159,8 +159,7 @@ void wr_series_text_put_escaped(struct wr_buffer *out, const char *text, const c
 /* The labels of a series and of its batch, in that order. */
 struct walk {
     const weir_series *series;
-    const weir_label *labels;
-    size_t count; /* of labels */
+    const weir_batch *batch;
     enum wr_series_part part;
     size_t next;
 };
@@ -180,10 +179,12 @@ static bool is_own(const struct walk *walk, const char *key)
 static const weir_label *next_label(struct walk *walk)
 {
     const weir_series *series = walk->series;
-    while (walk->next < series->label_count + walk->count) {
+    size_t count;
+    const weir_label *labels = weir_batch_labels(walk->batch, series, &count);
+    while (walk->next < series->label_count + count) {
         size_t i = walk->next++;
         bool own = i < series->label_count;
-        const weir_label *label = own ? &series->labels[i] : &walk->labels[i - series->label_count];
+        const weir_label *label = own ? &series->labels[i] : &labels[i - series->label_count];
         if (*label->value && (own ? !is_bound(walk, label->key) : !is_own(walk, label->key)))
             return label;
     }
@@ -278,8 +279,8 @@ static void put_labels(struct wr_buffer *out, struct wr_series_text *text, struc
 
 /* ---- Both ------------------------------------------------------------------------------------ */
 
-bool wr_series_text_init(struct wr_series_text *text, const weir_series *series, const weir_label *labels,
-                         size_t count, const struct wr_series_rules *rules)
+bool wr_series_text_init(struct wr_series_text *text, const weir_series *series, const weir_batch *batch,
+                         const struct wr_series_rules *rules)
 {
     struct wr_buffer both = {0};
     *text = (struct wr_series_text){.part = find_part(series)};
@@ -287,7 +288,7 @@ bool wr_series_text_init(struct wr_series_text *text, const weir_series *series,
     text->unit = rules->base_units ? wr_base_unit_find(series->unit) : NULL;
     put_family(&both, text, series);
     size_t name = both.length;
-    put_labels(&both, text, (struct walk){series, labels, count, text->part, 0});
+    put_labels(&both, text, (struct walk){series, batch, text->part, 0});
     if (both.failed) {
         wr_buffer_fini(&both);
         return false;

@@ -38,9 +38,9 @@ struct wr_series_text {
     char *labels; /* a="b",c="d" without le; in the memory of family, ends in NUL */
 };
 
-/* labels: those of the batch. Returns false if out of memory. */
-bool wr_series_text_init(struct wr_series_text *text, const weir_series *series, const weir_label *labels,
-                         size_t count, const struct wr_series_rules *rules);
+/* Returns false if out of memory. */
+bool wr_series_text_init(struct wr_series_text *text, const weir_series *series, const weir_batch *batch,
+                         const struct wr_series_rules *rules);
 
 void wr_series_text_fini(struct wr_series_text *text);
 

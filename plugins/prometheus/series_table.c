@@ -78,19 +78,12 @@ static bool has_room(struct series_table *table)
     return entries;
 }
 
-static bool make_text(struct series_table *table, struct wr_series_text *text, const weir_batch *batch,
-                      const weir_series *series)
-{
-    size_t count;
-    const weir_label *labels = weir_batch_labels(batch, series, &count);
-    return wr_series_text_init(text, series, labels, count, &table->rules);
-}
-
 static struct wr_exposed *add_entry(struct series_table *table, const weir_batch *batch,
                                     const weir_series *series)
 {
     struct wr_exposed entry = {.series = series};
-    if (!has_place(table, series->id) || !has_room(table) || !make_text(table, &entry.text, batch, series))
+    if (!has_place(table, series->id) || !has_room(table) ||
+        !wr_series_text_init(&entry.text, series, batch, &table->rules))
         return NULL;
     table->keeper->keep(table->host, series);
     table->entries[table->count] = entry;
@@ -104,7 +97,7 @@ static bool rename_entry(struct series_table *table, struct wr_exposed *entry, c
                          const weir_series *series)
 {
     struct wr_series_text text;
-    if (!make_text(table, &text, batch, series))
+    if (!wr_series_text_init(&text, series, batch, &table->rules))
         return false;
     table->keeper->keep(table->host, series);
     retire(table, entry);
