@@ -15,26 +15,28 @@ enum {
 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
-/* An event in a ring. */
 struct event {
-    uint64_t at, end; /* positions */
+    struct wr_mapper_event slots;
+    struct wr_ring *ring; /* that they are in; NULL: none */
     uint32_t samples;
     uint32_t text_bytes; /* of its metadata, with their NULs */
     uint16_t flags;      /* of all its samples together */
+    int64_t time_ns;     /* for all feeds */
 };
 
-static struct event measure(const struct wr_ring *ring, uint64_t at)
+static struct event measure(struct wr_ring *ring, uint64_t at)
 {
-    struct event event = {.at = at, .end = at};
+    struct event event = {.slots = {.slots = ring->slots, .mask = ring->size - 1, .at = at, .end = at},
+                          .ring = ring};
     const weir_sample *sample;
     do {
-        sample = wr_ring_slot(ring, event.end);
+        sample = wr_ring_slot(ring, event.slots.end);
         event.flags |= sample->flags;
         if (sample->flags & WR_RING_TEXT) {
-            event.end += wr_ring_text_slots(sample->note);
+            event.slots.end += wr_ring_text_slots(sample->note);
             event.text_bytes += sample->note + 1;
         }
-        event.end++;
+        event.slots.end++;
         event.samples++;
     } while (sample->flags & WEIR_SAMPLE_MORE);
     return event;
@@ -54,28 +56,28 @@ void wr_drain_commit(struct wr_drain *drain, struct wr_ring *ring, uint64_t posi
     wr_journal_commit(journal);
 }
 
-static void make_room_in(struct wr_drain *drain, struct wr_ring *ring, const struct event *event,
-                         const struct wr_branch *branch, int64_t now_ns)
+static void make_room_in(struct wr_drain *drain, const struct event *event, const struct wr_branch *branch,
+                         int64_t now_ns)
 {
     for (size_t i = 0; i < branch->feed_count; i++) {
         struct wr_feed *feed = branch->feeds[i];
         if (!feed->segment || wr_segment_has_room(feed->segment, event->samples, event->text_bytes))
             continue;
-        wr_drain_commit(drain, ring, event->at);
+        wr_drain_commit(drain, event->ring, event->slots.at);
         wr_feed_seal(feed, now_ns);
     }
 }
 
 /* Before any of an event is copied to feeds: what full segments have is committed and offered. In the midst of
  * it a commit would leave the event in the ring too. A branch that maps gets no more than the event has. */
-static void make_room(struct wr_drain *drain, struct wr_ring *ring, const struct event *event,
-                      const struct wr_route *route, int64_t now_ns)
+static void make_room(struct wr_drain *drain, const struct event *event, const struct wr_route *route,
+                      int64_t now_ns)
 {
     if (!drain->pool.journal)
         return;
-    make_room_in(drain, ring, event, &route->plain, now_ns);
+    make_room_in(drain, event, &route->plain, now_ns);
     for (size_t i = 0; i < route->mapped_count; i++)
-        make_room_in(drain, ring, event, &route->mapped[i], now_ns);
+        make_room_in(drain, event, &route->mapped[i], now_ns);
 }
 
 bool wr_drain_renew(struct wr_drain *drain, struct wr_producer *producer)
@@ -140,17 +142,17 @@ static uint32_t take_text(struct wr_drain *drain, const struct wr_ring *ring, ui
     return wr_segment_add_note(segment, drain->text, length);
 }
 
-static void copy_event(struct wr_drain *drain, const struct wr_ring *ring, const struct event *event,
-                       int64_t time_ns, const struct wr_feed *feed, weir_sample *to)
+static void copy_event(struct wr_drain *drain, const struct event *event, const struct wr_feed *feed,
+                       weir_sample *to)
 {
-    for (uint64_t at = event->at; at < event->end; at++, to++) {
-        const weir_sample *from = wr_ring_slot(ring, at);
+    for (uint64_t at = event->slots.at; at < event->slots.end; at++, to++) {
+        const weir_sample *from = wr_ring_slot(event->ring, at);
         *to = *from;
         to->flags = from->flags & (uint16_t)(~WR_RING_FLAGS | WR_RING_NO_WAIT);
         to->reserved = 0;
-        to->time_ns = time_ns;
+        to->time_ns = event->time_ns;
         if (from->flags & WR_RING_TEXT) {
-            to->note = take_text(drain, ring, at + 1, from->note, feed->segment);
+            to->note = take_text(drain, event->ring, at + 1, from->note, feed->segment);
             at += wr_ring_text_slots(from->note);
         }
     }
@@ -184,9 +186,9 @@ static void offer_now(struct wr_drain *drain, const struct wr_branch *branch, st
 static void settle_ticket(struct wr_drain *drain, struct wr_producer *producer, const struct event *event,
                           struct wr_route *route, int64_t now_ns)
 {
-    struct wr_ticket ticket = {&producer->ticket, wr_ring_slot(&producer->ring, event->at)->reserved};
+    struct wr_ticket ticket = {&producer->ticket, wr_ring_slot(event->ring, event->slots.at)->reserved};
     wr_ticket_expect(ticket, route->sync_lanes);
-    wr_drain_commit(drain, &producer->ring, event->end);
+    wr_drain_commit(drain, event->ring, event->slots.end);
     offer_now(drain, &route->plain, ticket, now_ns);
     for (size_t i = 0; i < route->mapped_count; i++)
         offer_now(drain, &route->mapped[i], ticket, now_ns);
@@ -206,28 +208,27 @@ static void sum(const weir_sample *sample, const struct wr_branch *branch)
 }
 
 /* Metadata is not kept. */
-static void sum_event(const struct wr_ring *ring, const struct event *event, const struct wr_branch *branch)
+static void sum_event(const struct event *event, const struct wr_branch *branch)
 {
-    for (uint64_t at = event->at; at < event->end; at++) {
-        const weir_sample *sample = wr_ring_slot(ring, at);
+    for (uint64_t at = event->slots.at; at < event->slots.end; at++) {
+        const weir_sample *sample = wr_ring_slot(event->ring, at);
         sum(sample, branch);
         if (sample->flags & WR_RING_TEXT)
             at += wr_ring_text_slots(sample->note);
     }
 }
 
-/* The samples of an event have one time, for all feeds. */
-static void take_plain_event(struct wr_drain *drain, struct wr_ring *ring, const struct event *event,
-                             const struct wr_branch *branch, int64_t time_ns, int64_t now_ns)
+static void take_plain_event(struct wr_drain *drain, const struct event *event, const struct wr_branch *branch,
+                             int64_t now_ns)
 {
     if (branch->summed_count)
-        sum_event(ring, event, branch);
+        sum_event(event, branch);
     for (size_t i = 0; i < branch->feed_count; i++) {
         struct wr_feed *feed = branch->feeds[i];
         weir_sample *to = wr_feed_reserve(feed, event->samples, event->text_bytes, now_ns);
         if (!to)
             continue;
-        copy_event(drain, ring, event, time_ns, feed, to);
+        copy_event(drain, event, feed, to);
         wr_feed_added(feed, event->samples);
         feed->no_wait |= (event->flags & WR_RING_NO_WAIT) != 0;
     }
@@ -235,15 +236,7 @@ static void take_plain_event(struct wr_drain *drain, struct wr_ring *ring, const
 
 /* ---- Mapped events --------------------------------------------------------------------------- */
 
-/* An event that a branch maps. */
-struct mapped_event {
-    struct wr_mapper_event slots;
-    const struct wr_ring *ring; /* where its texts are; NULL: it has none */
-    uint16_t flags;
-    int64_t time_ns;
-};
-
-static const weir_sample *slot_of(const struct mapped_event *event, const struct wr_mapped *item)
+static const weir_sample *slot_of(const struct event *event, const struct wr_mapped *item)
 {
     return &event->slots.slots[(event->slots.at + item->offset) & event->slots.mask];
 }
@@ -268,8 +261,8 @@ static void count_left_out(const struct wr_mapping *mapping, const struct wr_bra
 }
 
 /* What is left of an event is one event. */
-static void copy_mapped(struct wr_drain *drain, const struct mapped_event *event,
-                        const struct wr_mapper *mapper, struct wr_segment *segment, weir_sample *to)
+static void copy_mapped(struct wr_drain *drain, const struct event *event, const struct wr_mapper *mapper,
+                        struct wr_segment *segment, weir_sample *to)
 {
     enum { KEPT = (uint16_t)(~WR_RING_FLAGS & ~WEIR_SAMPLE_MORE) | WR_RING_NO_WAIT };
     const struct wr_mapping *mapping = &drain->mapping;
@@ -287,7 +280,7 @@ static void copy_mapped(struct wr_drain *drain, const struct mapped_event *event
     }
 }
 
-static void sum_mapped(const struct wr_mapping *mapping, const struct mapped_event *event,
+static void sum_mapped(const struct wr_mapping *mapping, const struct event *event,
                        const struct wr_branch *branch)
 {
     for (uint32_t i = 0; i < mapping->passed; i++) {
@@ -298,7 +291,7 @@ static void sum_mapped(const struct wr_mapping *mapping, const struct mapped_eve
 }
 
 /* drain->mapping says what passes. */
-static void add_mapped(struct wr_drain *drain, const struct mapped_event *event, const struct wr_branch *branch,
+static void add_mapped(struct wr_drain *drain, const struct event *event, const struct wr_branch *branch,
                        int64_t now_ns)
 {
     const struct wr_mapping *mapping = &drain->mapping;
@@ -315,19 +308,12 @@ static void add_mapped(struct wr_drain *drain, const struct mapped_event *event,
         sum_mapped(mapping, event, branch);
 }
 
-WR_NEVER_INLINE static void take_mapped_event(struct wr_drain *drain, struct wr_ring *ring,
-                                              const struct event *event, const struct wr_branch *branch,
-                                              int64_t time_ns, int64_t now_ns)
+WR_NEVER_INLINE static void take_mapped_event(struct wr_drain *drain, const struct event *event,
+                                              const struct wr_branch *branch, int64_t now_ns)
 {
-    const struct mapped_event mapped = {
-        .slots = {.slots = ring->slots, .mask = ring->size - 1, .at = event->at, .end = event->end},
-        .ring = ring,
-        .flags = event->flags,
-        .time_ns = time_ns,
-    };
-    wr_mapper_event(branch->mapper, &mapped.slots, &drain->mapping);
+    wr_mapper_event(branch->mapper, &event->slots, &drain->mapping);
     count_left_out(&drain->mapping, branch, event->flags & WR_RING_SYNC);
-    add_mapped(drain, &mapped, branch, now_ns);
+    add_mapped(drain, event, branch, now_ns);
 }
 
 /* ---- What is in no ring ---------------------------------------------------------------------- */
@@ -347,24 +333,16 @@ static void add_unmapped(const weir_sample *sample, const struct wr_branch *bran
     }
 }
 
-static void add_to_mapped(struct wr_drain *drain, const weir_sample *sample, const struct wr_branch *branch,
-                          int64_t now_ns)
-{
-    const struct mapped_event mapped = {.slots = {.slots = sample, .mask = UINT64_MAX, .end = 1},
-                                        .time_ns = sample->time_ns};
-    wr_mapper_event(branch->mapper, &mapped.slots, &drain->mapping);
-    count_left_out(&drain->mapping, branch, false);
-    add_mapped(drain, &mapped, branch, now_ns);
-}
-
 /* Except for the handlers that sum it as it is; those that are in feeds only if to_sums. */
 static void add_unsummed(struct wr_drain *drain, const weir_sample *sample, const struct wr_route *route,
                          bool to_sums)
 {
     int64_t now_ns = wr_clock_monotonic_ns();
+    const struct event event = {.slots = {.slots = sample, .mask = UINT64_MAX, .end = 1},
+                                .time_ns = sample->time_ns};
     add_unmapped(sample, &route->plain, to_sums, now_ns);
     for (size_t i = 0; i < route->mapped_count; i++)
-        add_to_mapped(drain, sample, &route->mapped[i], now_ns);
+        take_mapped_event(drain, &event, &route->mapped[i], now_ns);
 }
 
 void wr_drain_add(struct wr_drain *drain, const weir_sample *sample)
@@ -410,7 +388,7 @@ static void sum_in_feeds(struct wr_drain *drain, uint32_t series, const struct w
     size_t length = wr_taken_write(&drain->taken, taken, time_ns);
     const struct event event = {.samples = 1, .text_bytes = (uint32_t)length + 1};
     if (drain->pool.journal)
-        make_room_in(drain, NULL, &event, branch, now_ns);
+        make_room_in(drain, &event, branch, now_ns);
     for (size_t i = 0; i < branch->feed_count; i++)
         if (branch->feeds[i]->sums)
             wr_feed_add_taken(branch->feeds[i], &summary, drain->taken.text, length, now_ns);
@@ -485,17 +463,18 @@ static bool has_feed(const struct wr_route *route)
     return has;
 }
 
-static void take_event(struct wr_drain *drain, struct wr_producer *producer, const struct event *event,
+static void take_event(struct wr_drain *drain, struct wr_producer *producer, struct event *event,
                        struct wr_route *route, int64_t now_ns)
 {
-    struct wr_ring *ring = &producer->ring;
-    int64_t time_ns = has_feed(route) ? stamp(drain, ring, wr_ring_slot(ring, event->at)) : 0;
+    const weir_sample *first = wr_ring_slot(event->ring, event->slots.at);
+    if (has_feed(route))
+        event->time_ns = stamp(drain, event->ring, first);
     if (!route->lane_count)
-        count_unrouted(drain, wr_ring_slot(ring, event->at)->series, event->samples);
-    make_room(drain, ring, event, route, now_ns);
-    take_plain_event(drain, ring, event, &route->plain, time_ns, now_ns);
+        count_unrouted(drain, first->series, event->samples);
+    make_room(drain, event, route, now_ns);
+    take_plain_event(drain, event, &route->plain, now_ns);
     for (size_t i = 0; i < route->mapped_count; i++)
-        take_mapped_event(drain, ring, event, &route->mapped[i], time_ns, now_ns);
+        take_mapped_event(drain, event, &route->mapped[i], now_ns);
     if (event->flags & WR_RING_SYNC)
         settle_ticket(drain, producer, event, route, now_ns);
 }
@@ -558,9 +537,9 @@ uint64_t wr_drain_ring(struct wr_drain *drain, struct wr_producer *producer, uin
         } else {
             struct event event = measure(ring, head);
             take_event(drain, producer, &event, route, now_ns);
-            ring->text_slots += event.end - event.at - event.samples;
+            ring->text_slots += event.slots.end - event.slots.at - event.samples;
             samples += event.samples;
-            head = event.end;
+            head = event.slots.end;
         }
         if (head - given >= GIVE_BACK)
             give_back(drain, ring, given = head);
