@@ -48,12 +48,9 @@ static bool add_flight(struct forward_link *link, struct flight flight)
         memmove(link->flights, link->flights + link->flight_first, link->flight_count * sizeof *link->flights);
         link->flight_first = 0;
     }
-    struct flight *grown =
-        wr_array_reserve(link->flights, &link->flight_room, (uint32_t)link->flight_count + 1, sizeof *grown);
-    if (!grown)
+    if (!WR_ARRAY_HAS_ROOM(&link->flights, &link->flight_room, (uint32_t)link->flight_count + 1))
         return false;
-    link->flights = grown;
-    grown[link->flight_count++] = flight;
+    link->flights[link->flight_count++] = flight;
     return true;
 }
 
@@ -282,20 +279,12 @@ static bool set_labels(struct wire_series *to, const weir_batch *batch, const we
     return !label;
 }
 
-static bool grow_ids(struct forward_link *link, uint32_t id)
-{
-    uint32_t *grown = wr_array_reserve(link->ids, &link->id_room, id + 1, sizeof *grown);
-    if (grown)
-        link->ids = grown;
-    return grown;
-}
-
 enum known { IS_KNOWN, IS_TOO_LONG, IS_OUT_OF_MEMORY };
 
 /* Sends the description of a series once. */
 static enum known know(struct forward_link *link, const weir_batch *batch, uint32_t id)
 {
-    if (!grow_ids(link, id))
+    if (!WR_ARRAY_HAS_ROOM(&link->ids, &link->id_room, id + 1))
         return IS_OUT_OF_MEMORY;
     if (link->ids[id])
         return IS_KNOWN;

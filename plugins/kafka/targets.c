@@ -166,11 +166,8 @@ void wr_targets_begin(struct targets *targets, const weir_batch *batch)
 const struct target *wr_targets_find(struct targets *targets, rd_kafka_t *producer, const weir_batch *batch,
                                      const weir_series *series)
 {
-    struct target *table =
-        wr_array_reserve(targets->table, &targets->room, series->id + 1, sizeof *targets->table);
-    if (!table)
+    if (!WR_ARRAY_HAS_ROOM(&targets->table, &targets->room, series->id + 1))
         return NULL;
-    targets->table = table;
-    struct target *target = &table[series->id];
+    struct target *target = &targets->table[series->id];
     return target->is_made || make_target(target, targets, producer, batch, series) ? target : NULL;
 }

@@ -62,13 +62,11 @@ const char *wr_nats_subjects_get(struct nats_subjects *subjects, const weir_batc
                                  const weir_series *series)
 {
     uint32_t id = subjects->is_constant ? 0 : series->id;
-    char **texts = wr_array_reserve(subjects->texts, &subjects->room, id + 1, sizeof *texts);
-    if (!texts)
+    if (!WR_ARRAY_HAS_ROOM(&subjects->texts, &subjects->room, id + 1))
         return NULL;
-    subjects->texts = texts;
-    if (!texts[id])
-        texts[id] = make(subjects, batch, series);
-    return texts[id];
+    if (!subjects->texts[id])
+        subjects->texts[id] = make(subjects, batch, series);
+    return subjects->texts[id];
 }
 
 /* ---- The stream's subjects ------------------------------------------------------------------- */

@@ -23,12 +23,8 @@ static void retire(struct series_table *table, const struct wr_exposed *entry)
         release(table, &retired);
         return;
     }
-    struct series_retired *all =
-        wr_array_reserve(table->retired, &table->retired_room, table->retired_count + 1, sizeof *all);
-    if (!all)
-        return;
-    table->retired = all;
-    all[table->retired_count++] = retired;
+    if (WR_ARRAY_HAS_ROOM(&table->retired, &table->retired_room, table->retired_count + 1))
+        table->retired[table->retired_count++] = retired;
 }
 
 static void forget_all(struct series_table *table)
@@ -61,28 +57,12 @@ static void use_labels(struct series_table *table, const weir_batch *batch)
 
 /* ---- Entries --------------------------------------------------------------------------------- */
 
-static bool has_place(struct series_table *table, uint32_t id)
-{
-    uint32_t *places = wr_array_reserve(table->places, &table->place_count, id + 1, sizeof *places);
-    if (places)
-        table->places = places;
-    return places;
-}
-
-static bool has_room(struct series_table *table)
-{
-    struct wr_exposed *entries =
-        wr_array_reserve(table->entries, &table->room, table->count + 1, sizeof *entries);
-    if (entries)
-        table->entries = entries;
-    return entries;
-}
-
 static struct wr_exposed *add_entry(struct series_table *table, const weir_batch *batch,
                                     const weir_series *series)
 {
     struct wr_exposed entry = {.series = series};
-    if (!has_place(table, series->id) || !has_room(table) ||
+    if (!WR_ARRAY_HAS_ROOM(&table->places, &table->place_count, series->id + 1) ||
+        !WR_ARRAY_HAS_ROOM(&table->entries, &table->room, table->count + 1) ||
         !wr_series_text_init(&entry.text, series, batch, &table->rules))
         return NULL;
     table->keeper->keep(table->host, series);
@@ -199,11 +179,8 @@ static void sort(struct series_table *table)
 
 bool series_table_take_snapshot(struct series_table *table, struct series_snapshot *snapshot)
 {
-    struct wr_exposed *entries =
-        wr_array_reserve(snapshot->entries, &snapshot->room, table->count, sizeof *entries);
-    if (!entries)
+    if (!WR_ARRAY_HAS_ROOM(&snapshot->entries, &snapshot->room, table->count))
         return false;
-    snapshot->entries = entries;
     sort(table);
     snapshot->count = table->count;
     if (table->count)

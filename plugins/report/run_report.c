@@ -62,11 +62,8 @@ static enum report_result add_node(struct run_report *report, const char *name, 
 {
     if (report->node_count == report->settings->nodes_most)
         return REPORT_NODES_MOST;
-    struct report_node **nodes = wr_array_reserve(
-        report->nodes, &report->node_room, (uint32_t)report->node_count + 1, sizeof(struct report_node *));
-    if (!nodes)
+    if (!WR_ARRAY_HAS_ROOM(&report->nodes, &report->node_room, (uint32_t)report->node_count + 1))
         return REPORT_NO_MEMORY;
-    report->nodes = nodes;
     *found = make_node(report, name);
     if (!*found)
         return REPORT_NO_MEMORY;
@@ -86,23 +83,11 @@ static enum report_result find_node(struct run_report *report, const char *name,
 
 /* ---- Series ---------------------------------------------------------------------------------- */
 
-static bool reserve_entry(struct run_report *report, uint32_t id)
-{
-    struct report_entry *entries =
-        wr_array_reserve(report->entries, &report->entry_room, id + 1, sizeof *entries);
-    if (entries)
-        report->entries = entries;
-    return entries;
-}
-
 static struct metric_row *add_row(const struct report_settings *settings, struct report_node *node,
                                   const weir_series *series)
 {
-    struct metric_row **rows =
-        wr_array_reserve(node->rows, &node->row_room, node->row_count + 1, sizeof(struct metric_row *));
-    if (rows)
-        node->rows = rows;
-    struct metric_row *row = rows ? malloc(sizeof *row) : NULL;
+    bool has_room = WR_ARRAY_HAS_ROOM(&node->rows, &node->row_room, node->row_count + 1);
+    struct metric_row *row = has_room ? malloc(sizeof *row) : NULL;
     if (!row)
         return NULL;
     settings->keeper->keep(settings->host, series);
@@ -147,7 +132,7 @@ enum report_result run_report_put(struct run_report *report, const weir_batch *b
 {
     const weir_series *series = weir_batch_series(batch, sample);
     double value = sample->kind == WEIR_KIND_INT ? (double)sample->value.i64 : sample->value.f64;
-    if (!reserve_entry(report, series->id))
+    if (!WR_ARRAY_HAS_ROOM(&report->entries, &report->entry_room, series->id + 1))
         return REPORT_NO_MEMORY;
     const struct report_entry *entry = &report->entries[series->id];
     bool is_known = entry->row && entry->serial == series->serial;
