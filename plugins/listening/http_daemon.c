@@ -14,7 +14,7 @@
 #include "framing.h"
 #include "socket_group.h"
 
-enum { ACCEPT_AT_ONCE = 64 };
+enum { ACCEPT_AT_ONCE = 64, SHORT_MS = 100 /* until accepting is tried again */ };
 
 bool http_daemon_init(struct http_daemon *daemon, const weir_host *host, size_t slot_count)
 {
@@ -67,6 +67,12 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
             *slot_context = &daemon->slots[i];
 }
 
+static void count(const struct http_daemon *daemon, const char *name)
+{
+    if (daemon->host)
+        daemon->host->count(daemon->host, name, 1);
+}
+
 static struct http_slot *find_free(struct http_daemon *daemon)
 {
     for (size_t i = 0; daemon->open_count < daemon->slot_count && i < daemon->slot_count; i++)
@@ -81,17 +87,19 @@ static void note_failure(struct http_daemon *daemon, int problem)
     if (problem == ECONNABORTED || problem == EINTR)
         return;
     daemon->is_short = problem != EAGAIN;
-    if (daemon->is_short && !daemon->logged_short)
+    daemon->short_ms = wr_output_now_ms();
+    if (daemon->host && daemon->is_short && !daemon->logged_short)
         daemon->host->log(daemon->host, WEIR_LOG_WARNING, "connections cannot be accepted yet: %s",
                           wr_system_strerror(problem));
     if (daemon->is_short)
-        daemon->host->count(daemon->host, "accept_failed", 1);
+        count(daemon, "accept_failed");
     daemon->logged_short = daemon->is_short;
 }
 
 static void accept_connections(struct http_daemon *daemon)
 {
     struct http_slot *slot;
+    daemon->is_short = false;
     for (int i = 0; i < ACCEPT_AT_ONCE && (slot = find_free(daemon)); i++) {
         struct sockaddr_storage address;
         socklen_t length = sizeof address;
@@ -107,7 +115,7 @@ static void accept_connections(struct http_daemon *daemon)
             return;
         }
         daemon->open_count++;
-        daemon->host->count(daemon->host, "connections", 1);
+        count(daemon, "connections");
         if (MHD_add_connection(daemon->library, fd, (const struct sockaddr *)&address, length) != MHD_YES &&
             slot->own.fd >= 0) {
             slot->own.fd = -1; /* the library has closed it */
@@ -131,31 +139,40 @@ static bool has_progress(struct http_slot *slot)
 }
 
 /* The library notices it as an end by the other side. */
-void http_daemon_check(struct http_daemon *daemon)
+int64_t http_daemon_check(struct http_daemon *daemon)
 {
-    const int64_t now_ms = wr_output_now_ms();
+    int64_t now_ms = wr_output_now_ms(), next_ms = INT64_MAX;
     const int64_t limits_ms[] = {[HTTP_PHASE_HEADERS] = wr_output_to_ms(daemon->idle_timeout_ns),
                                  [HTTP_PHASE_BODY] = wr_output_to_ms(daemon->request_timeout_ns),
                                  [HTTP_PHASE_REPLY] = wr_output_to_ms(daemon->idle_timeout_ns),
                                  [HTTP_PHASE_WAITS] = INT64_MAX};
-    daemon->is_short = false;
     for (size_t i = 0; i < daemon->slot_count; i++) {
         struct http_slot *slot = &daemon->slots[i];
-        if (slot->own.fd >= 0 && slot->phase == HTTP_PHASE_REPLY && has_progress(slot))
-            slot->since_ms = now_ms;
-        if (slot->own.fd < 0 || now_ms - slot->since_ms < limits_ms[slot->phase])
+        if (slot->own.fd < 0)
             continue;
-        daemon->host->count(daemon->host, "timed_out", 1);
-        shutdown(slot->own.fd, SHUT_RDWR);
-        slot->since_ms = now_ms;
+        if (slot->phase == HTTP_PHASE_REPLY && has_progress(slot))
+            slot->since_ms = now_ms;
+        if (now_ms - slot->since_ms >= limits_ms[slot->phase]) {
+            count(daemon, "timed_out");
+            if (wr_own_fd_is_open(&slot->own))
+                shutdown(slot->own.fd, SHUT_RDWR);
+            slot->since_ms = now_ms;
+        }
+        next_ms = wr_output_least(next_ms, limits_ms[slot->phase] - (now_ms - slot->since_ms));
     }
+    return next_ms;
 }
 
 /* ---- Descriptors ----------------------------------------------------------------------------- */
 
+bool http_daemon_has_lost(const struct http_daemon *daemon)
+{
+    return daemon->is_lost || !wr_own_fd_is_open(&daemon->listening) || !wr_own_fd_is_open(&daemon->epoll);
+}
+
 static bool find_loss(const struct http_daemon *daemon)
 {
-    if (!wr_own_fd_is_open(&daemon->listening) || !wr_own_fd_is_open(&daemon->epoll))
+    if (http_daemon_has_lost(daemon))
         return true;
     for (size_t i = 0, found = 0; found < daemon->open_count && i < daemon->slot_count; i++) {
         const struct wr_own_fd *own = &daemon->slots[i].own;
@@ -192,40 +209,37 @@ bool http_daemon_is_in_place(const struct http_daemon *daemon)
     return !daemon->place.path || wr_unix_path_is_in_place(&daemon->place);
 }
 
-bool http_daemon_start(struct http_daemon *daemon, size_t connection_bytes,
-                       MHD_AccessHandlerCallback on_request, MHD_RequestCompletedCallback on_completed,
-                       void *ctx)
+bool http_daemon_start(struct http_daemon *daemon, const struct http_use *use)
 {
     errno = 0;
     daemon->library = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, ctx,
+        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | use->flags, 0, NULL, NULL, use->on_request, use->ctx,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)daemon->slot_count, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        connection_bytes, MHD_OPTION_NOTIFY_CONNECTION, on_connection, daemon, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, ctx, MHD_OPTION_UNESCAPE_CALLBACK, framing_decode, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_END);
+        use->connection_bytes, MHD_OPTION_NOTIFY_CONNECTION, on_connection, daemon, MHD_OPTION_NOTIFY_COMPLETED,
+        use->on_completed, use->ctx, MHD_OPTION_UNESCAPE_CALLBACK, framing_decode, NULL,
+        MHD_OPTION_STRICT_FOR_CLIENT, use->strictness, MHD_OPTION_END);
     const union MHD_DaemonInfo *info =
         daemon->library ? MHD_get_daemon_info(daemon->library, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     return info && wr_own_fd_set(&daemon->epoll, info->epoll_fd);
 }
 
-/* The library cannot learn that its descriptors are gone: it would close those of the program, so it is leaked
- * with them. */
-static void leak_library(struct http_daemon *daemon)
+static void close_connections(struct http_daemon *daemon)
 {
     for (size_t i = 0; i < daemon->slot_count; i++)
         wr_own_fd_close(&daemon->slots[i].own);
     daemon->open_count = 0;
 }
 
+/* The library cannot learn that its descriptors are gone: it would close those of the program, so it is leaked
+ * with them. */
 void http_daemon_stop(struct http_daemon *daemon)
 {
-    daemon->is_lost = daemon->library && find_loss(daemon);
-    if (daemon->is_lost)
-        leak_library(daemon);
-    else if (daemon->library)
-        MHD_stop_daemon(daemon->library);
-    daemon->is_lost = false;
+    struct MHD_Daemon *library = daemon->library;
     daemon->library = NULL;
+    if (library && !find_loss(daemon))
+        MHD_stop_daemon(library);
+    close_connections(daemon);
+    daemon->is_lost = false;
     daemon->epoll.fd = -1;
     if (daemon->listening.fd >= 0 && daemon->place.path)
         wr_unix_path_remove(&daemon->place);
@@ -248,19 +262,32 @@ void http_daemon_run(struct http_daemon *daemon)
         MHD_run(daemon->library);
 }
 
-unsigned http_daemon_wait(struct http_daemon *daemon, const weir_intake *intake, int64_t timeout_ms)
+int64_t http_daemon_prepare(struct http_daemon *daemon, struct pollfd fds[2], int64_t timeout_ms)
 {
     MHD_UNSIGNED_LONG_LONG library_ms;
     if (MHD_get_timeout(daemon->library, &library_ms) == MHD_YES && library_ms < (unsigned long long)timeout_ms)
         timeout_ms = (int64_t)library_ms;
     bool accepts = !daemon->is_short && daemon->open_count < daemon->slot_count;
-    struct pollfd fds[] = {{daemon->epoll.fd, POLLIN, 0}, {accepts ? daemon->listening.fd : -1, POLLIN, 0}};
-    unsigned woke = intake->wait(daemon->host, fds, 2, timeout_ms);
+    fds[0] = (struct pollfd){daemon->epoll.fd, POLLIN, 0};
+    fds[1] = (struct pollfd){accepts ? daemon->listening.fd : -1, POLLIN, 0};
+    return daemon->is_short ? wr_output_least(timeout_ms, SHORT_MS) : timeout_ms;
+}
+
+void http_daemon_serve(struct http_daemon *daemon)
+{
     daemon->is_lost = find_loss(daemon);
     if (daemon->is_lost)
-        return woke;
-    if (!daemon->is_short)
+        return;
+    if (!daemon->is_short || wr_output_now_ms() - daemon->short_ms >= SHORT_MS)
         accept_connections(daemon);
     MHD_run(daemon->library);
+}
+
+unsigned http_daemon_wait(struct http_daemon *daemon, const weir_intake *intake, int64_t timeout_ms)
+{
+    struct pollfd fds[2];
+    timeout_ms = http_daemon_prepare(daemon, fds, timeout_ms);
+    unsigned woke = intake->wait(daemon->host, fds, 2, timeout_ms);
+    http_daemon_serve(daemon);
     return woke;
 }

@@ -346,6 +346,8 @@ static void open_collector(void *self, weir_outcome *outcome)
     struct collector *collector = self;
     const struct collector_options *options = collector->options;
     char reason[256], address[LISTENING_TEXT];
+    const struct http_use use = {
+        MHD_ALLOW_SUSPEND_RESUME, 1, CONNECTION_BYTES, on_request, on_completed, collector};
     collector->intake = collector->host->service(collector->host, WEIR_SERVICE_INTAKE);
     collector->mlbench.creates_runs = options->create_runs;
     collector->mlbench.limit_ns = options->query_timeout_ns;
@@ -365,7 +367,7 @@ static void open_collector(void *self, weir_outcome *outcome)
         fail(outcome, "open", options->path, collector->problem);
     else if (!http_daemon_listen(&collector->daemon, &collector->listening, 0))
         fail(outcome, "listen at", options->listen, wr_system_strerror(errno));
-    else if (!http_daemon_start(&collector->daemon, CONNECTION_BYTES, on_request, on_completed, collector))
+    else if (!http_daemon_start(&collector->daemon, &use))
         fail(outcome, "start", "libmicrohttpd", errno ? wr_system_strerror(errno) : "unknown error");
     if (outcome->code != WEIR_OUTCOME_OK) {
         close_collector(collector);

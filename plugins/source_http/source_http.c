@@ -571,6 +571,8 @@ static void open_source(void *self, weir_outcome *outcome)
 {
     char text[200], address[LISTENING_TEXT];
     struct source *source = self;
+    const struct http_use use = {
+        MHD_ALLOW_SUSPEND_RESUME, 1, CONNECTION_BYTES, on_request, on_completed, source};
     source->intake = source->host->service(source->host, WEIR_SERVICE_INTAKE);
     source->parser = source->host->service(source->host, WEIR_SERVICE_PARSER);
     source->has_stopped = false;
@@ -580,7 +582,7 @@ static void open_source(void *self, weir_outcome *outcome)
     }
     if (!http_daemon_listen(&source->daemon, &source->listening, source->mode))
         fail(outcome, "listen at ", source->options->listen, wr_system_strerror(errno));
-    else if (!http_daemon_start(&source->daemon, CONNECTION_BYTES, on_request, on_completed, source))
+    else if (!http_daemon_start(&source->daemon, &use))
         fail(outcome, "libmicrohttpd cannot start", "", errno ? wr_system_strerror(errno) : "unknown error");
     if (outcome->code != WEIR_OUTCOME_OK) {
         close_source(source);

@@ -528,6 +528,8 @@ def requests_that_make_no_sense_are_refused(folder):
         app.deliver()
         for request, statuses in ((b"\x00\xff\x16\x03\x01garbage\r\n\r\n", (b"400", b"")),
                                   (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", (b"404",)),
+                                  (b"GET /metrics%00x HTTP/1.1\r\nHost: x\r\n\r\n", (b"404",)),
+                                  (b"GET /metrics HTTP/1.1\r\n\r\n", (b"200",)),
                                   (b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", (b"405",)),
                                   (b"GET /metrics HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 1000000 + b"\r\n\r\n", (b"431", b"413", b"")),
                                   (b"GET /metrics HTTP/1.1\r\nHost: x\r\n" + b"a: b\r\n" * 20000 + b"\r\n", (b"431", b"413", b""))):
