@@ -245,7 +245,7 @@ static void settle(struct wr_lane *lane, uint32_t done, uint32_t rejected, uint3
     uint64_t values = wr_lane_ledger_settle(&lane->ledger, done, rejected, omitted);
     int result = omitted ? WEIR_ERR_DROPPED : 0;
     if (lane->ledger.flight.spooled)
-        wr_spool_io_settled(lane, done, values - done, now_ns);
+        wr_spool_io_settled(lane, done, values, now_ns);
     else
         wr_lane_ledger_complete(&lane->ledger, lane->ledger.flight.range.position, rejected ? error : result);
 }

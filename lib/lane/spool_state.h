@@ -29,7 +29,7 @@ struct wr_spool_state {
     bool busy;              /* a thread is using the disk */
     uint32_t settled; /* of what was fetched, samples that are settled in the ledger only, not in the spool */
     uint64_t settled_values;
-    uint64_t replayed;                     /* samples settled since the spool was empty */
+    uint64_t replayed;                     /* values settled since the spool was empty */
     bool spooling_logged;                  /* that samples go to disk */
     int64_t spooling_log_ns, error_log_ns; /* no further message about that, or about an error, before this */
 };

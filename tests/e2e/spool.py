@@ -351,7 +351,7 @@ def a_destination_that_is_available_again_receives_old_values_first(folder):
     account = json.loads(out)["handlers"]["pipe"]
     assert_handler_ledger(account)
     assert values_of(events) == list(range(30000)), err
-    assert account["delivered"] == 30000 and "spooling to" in err and re.search(r"the spool is empty again; \d+ replayed", err), err
+    assert account["delivered"] == 30000 and "spooling to" in err and re.search(r"the spool is empty again; [1-9]\d* replayed", err), err
 
 
 @case

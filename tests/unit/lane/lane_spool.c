@@ -302,6 +302,37 @@ Test(lane_spool, a_failed_batch_from_disk_is_read_again)
     expect_delivery(20, 100);
 }
 
+Test(lane_spool, what_was_delivered_of_a_file_is_not_dropped_with_it)
+{
+    uint64_t offered = 120;
+    weir_handler_stats stats;
+    fixture.settings.overflow = WR_OVERFLOW_DROP_OLDEST;
+    fixture.settings.spool_limit = 64 * 1024;
+    fixture.settings.batch = 60;
+    fixture_apply(&fixture);
+    fixture_offer(&fixture, 60);
+    fail_to_open();
+    fixture_offer(&fixture, 60);
+    next();
+    open_successfully();
+    cr_assert_eq(next(), WR_LANE_NEXT_EMIT);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 60, 0);
+    cr_assert_eq(fixture_stats(&fixture).spooled, 60);
+    do {
+        fixture_offer(&fixture, 60);
+        offered += 60;
+        next();
+        stats = fixture_stats(&fixture);
+    } while (!stats.dropped[WEIR_DROPPED_FULL]);
+    fixture.now_ns = fixture.lane->delivery.retry_at_ns;
+    while (next() == WR_LANE_NEXT_EMIT)
+        fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, fixture.lane->ledger.flight.range.count, 0);
+    stats = fixture_stats(&fixture);
+    cr_assert_eq(stats.dropped[WEIR_DROPPED_CORRUPT], 0);
+    cr_assert_eq(stats.delivered + stats.dropped[WEIR_DROPPED_FULL], offered);
+    cr_assert_not(was_logged("; 0 replayed"));
+}
+
 Test(lane_spool, spooled_kinds_that_the_handler_does_not_accept_are_withheld)
 {
     fixture_offer(&fixture, 50);
