@@ -1,6 +1,7 @@
 #include "access.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,9 +78,18 @@ void access_close(struct access *access)
     *access->url = '\0';
 }
 
+/* Another collector with this folder has taken the URL away, which was its own by then. */
+static void restore_url(const struct access *access)
+{
+    char url[ACCESS_URL_ROOM];
+    if (access->folder && *access->url && access_files_read_url(access->folder, url) == ENOENT)
+        access_files_write_url(access->folder, access->url);
+}
+
 void access_refresh(struct access *access)
 {
     char text[256];
+    restore_url(access);
     tenants_read(&access->own, text, sizeof text);
     bool is_good = tenants_read(&access->given, text, sizeof text);
     if (!is_good && !access->token_fault)

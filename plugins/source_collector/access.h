@@ -41,7 +41,7 @@ bool access_open(struct access *access, char *reason, size_t room);
 void access_publish(struct access *access, const char *address);
 void access_close(struct access *access);
 
-/* [source] Reads tokens again if they have changed. */
+/* [source] Reads tokens again if they have changed, and makes the file of the URL again if it is gone. */
 void access_refresh(struct access *access);
 
 /* Whether the request is allowed; if not, it replies. */

@@ -254,6 +254,25 @@ def sizes_counts_and_times_are_limited(folder):
 
 
 @case
+def another_collector_with_the_folder_takes_the_url_away_only_for_a_moment(folder):
+    server = Collector(folder)
+    url = os.path.join(folder, "access", "url")
+    with open(url, encoding="ascii") as file:
+        own = file.read()
+    with open(url, "w", encoding="ascii") as file:
+        file.write("http://127.0.0.1:1\n")
+    wait_for(lambda: server.call("GET", "/readyz")[0] == 200, "a check")
+    with open(url, encoding="ascii") as file:
+        assert file.read() == "http://127.0.0.1:1\n"
+    os.remove(url)
+    wait_for(lambda: os.path.exists(url) and os.path.getsize(url) > 0, "the URL")
+    with open(url, encoding="ascii") as file:
+        assert file.read() == own
+    server.end()
+    assert not os.path.exists(url)
+
+
+@case
 def it_is_ready_while_its_store_and_sources_work(folder):
     port = free_port()
     server = Collector(folder)
