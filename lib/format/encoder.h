@@ -216,7 +216,8 @@ static inline size_t wr_encoder_put_time(struct wr_encoder *encoder, char *out, 
 {
     static const uint32_t units_ns[] = {0, 100000000, 10000000, 1000000, 100000, 10000, 1000, 100, 10, 1};
     uint64_t rest_ns = (uint64_t)time_ns - (uint64_t)encoder->second_ns;
-    if (WR_UNLIKELY(rest_ns >= (uint64_t)WR_NS_PER_S)) {
+    /* both: in the last second that there is, the earliest times are less than a second away */
+    if (WR_UNLIKELY(rest_ns >= (uint64_t)WR_NS_PER_S || time_ns < 0)) {
         if (time_ns < 0)
             return wr_encoder_put_early_time(out, time_ns, decimals);
         rest_ns = wr_encoder_set_second(encoder, time_ns);

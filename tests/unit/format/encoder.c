@@ -484,6 +484,7 @@ Test(encoder, times_before_1970_are_negative)
     cr_assert_str_eq(show_time(INT64_C(-1500000000), 9), "-1.500000000");
     cr_assert_str_eq(show_time(INT64_MIN, 9), "-9223372036.854775808");
     cr_assert_str_eq(show_time(INT64_MAX, 9), "9223372036.854775807");
+    cr_assert_str_eq(show_time(INT64_MIN, 9), "-9223372036.854775808", "beside the second before");
     stop();
 }
 
