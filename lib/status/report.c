@@ -136,6 +136,18 @@ static void suggest_route(char *nearest, const struct wr_config *config, const c
     free(word);
 }
 
+/* Whether one of the route's handlers is there: they may have been left out, or have had errors. */
+static bool has_handlers(struct wr_engine *engine, const struct wr_config *config,
+                         const struct wr_config_route *route)
+{
+    struct wr_visit visit;
+    wr_engine_enter(engine, &visit);
+    const struct wr_router *router = engine->dispatcher.drain.router;
+    bool has = router && router->config == config && router->routes[route - config->routes + 1].lane_count;
+    wr_engine_leave(&visit);
+    return has;
+}
+
 static void report_group(struct wr_engine *engine, int level, const struct wr_config *config,
                          const struct wr_ledger_unrouted *unrouted)
 {
@@ -150,6 +162,9 @@ static void report_group(struct wr_engine *engine, int level, const struct wr_co
         wr_buffer_put_format(&line, "no route matches%s", nearest);
     } else if (route->count == 0) {
         wr_buffer_put_format(&line, "the route of %s is empty", quote(above, route->group));
+    } else if (!has_handlers(engine, config, route)) {
+        wr_buffer_put_format(&line, "none of the handlers in the route of %s is there",
+                             quote(above, route->group));
     } else {
         wr_buffer_put_format(&line, "added while it had no route; now it has the route of %s",
                              quote(above, route->group));

@@ -108,6 +108,16 @@ def a_route_without_handlers_is_distinguished_from_no_route():
 
 
 @case
+def a_route_whose_handlers_are_left_out_is_distinguished_from_no_route():
+    config = {"handlers": {"k": {"type": "no_such_type", "optional": True}}, "groups": {"*": "null", "a": ["k"], "b": ["k", "null"]}}
+    stats, log = run_unrouted_app("-n", 2, "a.x", "b", WEIR_LOG="info", WEIR_CONFIG=config)
+    lines = ledger(log)
+    assert_whole(stats, lines)
+    found = [line for line in lines if line.startswith("group")]
+    assert found == ['group "a.x": 2 values had no handler: none of the handlers in the route of "a" is there'], lines
+
+
+@case
 def values_added_before_the_configuration_are_distinguished_from_later_ones(folder):
     path = os.path.join(folder, "weir.json")
     with open(path, "w", encoding="utf-8") as file:

@@ -530,7 +530,10 @@ def an_optional_handler_whose_type_is_not_installed_is_left_out_with_a_warning(f
     assert done.returncode == 0 and lines_of(out) == ['{"x": 1.0}'], done
     warning = 'weir: warning: k: optional, and left out: "no_such_type" is not an installed handler type'
     assert done.stderr.startswith(warning) and "\nweir: warning: p: optional, and left out: /no/such/x.so: " in done.stderr, done.stderr
-    assert run(WEIR, "check", WEIR_CONFIG=config).returncode == 0
+    shown = run(WEIR, "check", WEIR_CONFIG=config)
+    assert shown.returncode == 0 and re.search(r"^  \* +-> k \(left out\), f, p \(left out\)$", shown.stdout, re.M), shown
+    shown = run(WEIR, "check", "-g", "a", WEIR_CONFIG=config).stdout
+    assert shown.startswith('a -> k (left out) (inherited from "*"), f (inherited from "*")'), shown
     for_all = {"handlers": {"*": {"optional": True}, "k": {"type": "no_such_type"}}, "groups": {"*": "k"}}
     assert run(WEIR, "check", WEIR_CONFIG=for_all).returncode == 0
 

@@ -204,9 +204,18 @@ static void put_group(struct wr_buffer *out, const char *before, const char *gro
 
 struct listing {
     struct wr_buffer *out;
+    const struct wr_plan *plan;
     const struct wr_config_route *shown;
     int count;
 };
+
+static bool is_left_out(const struct wr_plan *plan, const char *handler)
+{
+    for (size_t i = 0; i < plan->skipped_count; i++)
+        if (strcmp(plan->skipped[i].name, handler) == 0)
+            return true;
+    return false;
+}
 
 /* Those of another route are shown with its group. */
 static void put_item(void *ctx, const struct routes_item *item)
@@ -215,6 +224,8 @@ static void put_item(void *ctx, const struct routes_item *item)
     struct wr_buffer changes = {0};
     wr_buffer_put_text(listing->out, listing->count++ ? ", " : "");
     command_put_text(listing->out, item->handler);
+    if (is_left_out(listing->plan, item->handler))
+        wr_buffer_put_text(listing->out, " (left out)");
     if (item->transform) {
         wr_transform_show(item->transform, &changes);
         wr_buffer_put_format(listing->out, " (%s)", wr_buffer_text(&changes) ? changes.data : "");
@@ -224,31 +235,30 @@ static void put_item(void *ctx, const struct routes_item *item)
         put_group(listing->out, " (inherited from ", item->route->group, ")");
 }
 
-static void put_handlers(struct wr_buffer *out, const struct wr_config *config,
+static void put_handlers(struct wr_buffer *out, const struct checked *checked,
                          const struct wr_config_route *route)
 {
-    struct listing listing = {out, route, 0};
-    routes_visit(config, route, put_item, &listing);
+    struct listing listing = {out, checked->plan, route, 0};
+    routes_visit(checked->config, route, put_item, &listing);
     wr_buffer_put_text(out, listing.count ? "" : "(unrouted)");
-    put_origin(out, config, route ? file_of(route->node) : NULL);
+    put_origin(out, checked->config, route ? file_of(route->node) : NULL);
     wr_buffer_put_text(out, "\n");
 }
 
-static void put_route(struct wr_buffer *out, const struct wr_config *config,
-                      const struct wr_config_route *route)
+static void put_route(struct wr_buffer *out, const struct checked *checked, const struct wr_config_route *route)
 {
     wr_buffer_put_text(out, "  ");
     command_put_padded(out, route->group, NAME_WIDTH);
     wr_buffer_put_text(out, " -> ");
-    put_handlers(out, config, route);
+    put_handlers(out, checked, route);
 }
 
-static void explain_group(struct wr_buffer *out, const struct wr_config *config, const char *group)
+static void explain_group(struct wr_buffer *out, const struct checked *checked, const char *group)
 {
-    const struct wr_config_route *route = wr_config_find_route(config, group, false);
+    const struct wr_config_route *route = wr_config_find_route(checked->config, group, false);
     command_put_text(out, group);
     wr_buffer_put_text(out, " -> ");
-    put_handlers(out, config, route);
+    put_handlers(out, checked, route);
     if (!route && wr_name_is_own_group(group))
         wr_buffer_put_text(out, "  because no route names it: \"*\" does not apply to weir's own metrics\n");
     else if (!route)
@@ -373,7 +383,7 @@ static void put_all(struct wr_buffer *out, const struct checked *checked)
         put_handler(out, config, &checked->plan->handlers[i]);
     wr_buffer_put_text(out, "groups\n");
     for (size_t i = 0; i < config->route_count; i++)
-        put_route(out, config, &config->routes[i]);
+        put_route(out, checked, &config->routes[i]);
     if (!config->route_count)
         wr_buffer_put_text(out, "  no group has a route: nothing is delivered\n");
     if (config->metrics.count)
@@ -395,7 +405,7 @@ static struct probe_result put_report(struct wr_buffer *out, const struct reques
 {
     struct probe_result result = {.reachable = true};
     if (request->group) {
-        explain_group(out, checked->config, request->group);
+        explain_group(out, checked, request->group);
         if (request->name)
             explain_name(out, checked->config, request->group, request->name);
         if (request->name)
