@@ -62,7 +62,7 @@ typedef struct weir_record {
     const weir_typed_value *values; /* doubles and integers */
     size_t count;                   /* 1 to 1024 */
     int64_t time_ns;                /* nanoseconds since 1970-01-01 UTC; 0: now */
-    int32_t instrument;             /* enum weir_instrument of the names, unless they have one already */
+    int32_t instrument;             /* enum weir_instrument of the names, which must not have another one */
     uint32_t flags;                 /* WEIR_RECORD_* */
     double sample_rate;             /* 0 to 1; of counters: the values are divided by it; 0 is 1 */
     const char *unit;               /* of the names, as for weir_describe */

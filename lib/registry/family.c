@@ -172,7 +172,8 @@ static struct use work_out(const struct wr_family *family, const struct wr_metri
 
 static bool is_in_use(const struct wr_family *family, const struct use *use)
 {
-    return is_same(&family->meaning, &use->meaning) && family->enforced == use->enforced;
+    return is_same(&family->meaning, &use->meaning) &&
+           atomic_load_explicit(&family->enforced, memory_order_relaxed) == use->enforced;
 }
 
 /* [registry lock] Sets the meaning of the family and of all its series. Returns false if out of memory. */
@@ -184,7 +185,7 @@ static bool set_use(struct wr_registry *registry, struct wr_family *family, cons
     if (!own(registry, &copy))
         return false;
     family->meaning = copy;
-    family->enforced = use->enforced;
+    atomic_store_explicit(&family->enforced, (uint8_t)use->enforced, memory_order_relaxed);
     bool done = !family->is_in_calls || take_part(registry, family, false);
     for (uint32_t i = 0; i < family->member_count; i++)
         done &= wr_registry_set_view(registry, wr_registry_series(registry, family->members[i]), &copy,
@@ -425,6 +426,12 @@ static int declare(struct wr_registry *registry, struct wr_family *family, const
     return !replaces_learned || refresh(registry, family) ? 0 : WEIR_ERR_MEMORY;
 }
 
+static int fail_conflict(const char *name, enum weir_instrument before, const char *how, struct wr_error *error)
+{
+    return wr_error_set(error, WEIR_ERR_ARGUMENT, "name \"%s\": it was declared as a %s%s before, which stays",
+                        name, wr_family_instrument_name(before), how);
+}
+
 int wr_family_declare(struct wr_registry *registry, struct weir_stream *stream, const char *name,
                       const weir_metric_spec *spec, struct wr_error *error)
 {
@@ -446,10 +453,23 @@ int wr_family_declare(struct wr_registry *registry, struct weir_stream *stream, 
     enum weir_instrument before = family->program.instrument;
     wr_registry_unlock(registry, &signals);
     if (result == WEIR_ERR_ARGUMENT)
-        return wr_error_set(error, result, "name \"%s\": it was declared as a %s%s before, which stays", name,
-                            wr_family_instrument_name(before),
-                            before == wanted.instrument ? " with other buckets" : "");
+        return fail_conflict(name, before, before == wanted.instrument ? " with other buckets" : "", error);
     return result ? fail_change(family, result, error) : 0;
+}
+
+/* Both are read without order: a value that comes while the name is declared is judged as before or after it.
+ */
+bool wr_family_refuses(const struct wr_registry *registry, const struct wr_group *group, const char *name,
+                       enum weir_instrument instrument, struct wr_error *error)
+{
+    const struct wr_family *family = wr_family_find(registry, group, name, strlen(name));
+    enum weir_instrument declared =
+        family ? atomic_load_explicit(&family->declared_as, memory_order_relaxed) : WEIR_VALUE;
+    if (declared == WEIR_VALUE || declared == instrument ||
+        atomic_load_explicit(&family->enforced, memory_order_relaxed) != declared)
+        return false;
+    fail_conflict(name, declared, "", error);
+    return true;
 }
 
 /* ---- Recovered values ------------------------------------------------------------------------ */

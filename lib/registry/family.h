@@ -39,8 +39,9 @@ struct wr_family {
     struct wr_meaning learned; /* from recovered values: handlers get it, but calls are not checked by it */
     /* that handlers get; its texts are in the registry's arena, as are those above */
     struct wr_meaning meaning;
-    enum weir_instrument enforced; /* by which calls are checked: without what was learned */
-    uint32_t *members;             /* ids of its series */
+    /* enum weir_instrument by which calls are checked: without what was learned. [registry lock] for writing */
+    _Atomic uint8_t enforced;
+    uint32_t *members; /* ids of its series */
     uint32_t member_count, member_room;
     _Atomic uint32_t labeled;                   /* how many of them have labels */
     _Atomic uint32_t max_labeled;               /* beyond it, further label sets share a series; 0: never */
@@ -110,6 +111,11 @@ static inline bool wr_family_is_full(const struct wr_family *family)
 /* [any thread] As weir_declare. The spec is complete: missing fields are 0. error: not NULL. */
 int wr_family_declare(struct wr_registry *registry, struct weir_stream *stream, const char *name,
                       const weir_metric_spec *spec, struct wr_error *error);
+
+/* [any thread] Whether values that come with an instrument, another one than WEIR_VALUE, cannot be taken: the
+ * name was declared as something else, and the configuration does not replace that. Sets the error then. */
+bool wr_family_refuses(const struct wr_registry *registry, const struct wr_group *group, const char *name,
+                       enum weir_instrument instrument, struct wr_error *error);
 
 /* [any thread] As weir_describe. error: not NULL. */
 int wr_family_describe(struct wr_registry *registry, struct weir_stream *stream, const char *name,

@@ -359,7 +359,14 @@ int wr_source_host_refuse_values(struct wr_source *source, uint64_t count, enum 
     return WEIR_ADD_REFUSED;
 }
 
-/* A name that is declared otherwise keeps its instrument. */
+/* Running totals are not refused: they are series of their own. */
+static bool is_refused(struct wr_source *source, const struct wr_group *group, const weir_record *record,
+                       const char *name, struct wr_error *error)
+{
+    return record->instrument != WEIR_VALUE && !(record->flags & WEIR_RECORD_CUMULATIVE) &&
+           wr_family_refuses(&source->runtime->registry, group, name, record->instrument, error);
+}
+
 static void describe(struct wr_source *source, struct weir_stream *stream, const weir_record *record,
                      const char *name)
 {
@@ -415,10 +422,10 @@ static struct weir_metric *learn(struct wr_source *source, const weir_record *re
     struct weir_stream *stream = wr_stream_get_for(registry, group, &key, error);
     if (!stream->refusal)
         wr_source_marks_note_group(&source->marks, wr_runtime_engine(source->runtime), stream->group);
-    if (!stream->refusal)
+    bool can_take = !stream->refusal && !is_refused(source, stream->group, record, name, error);
+    if (can_take)
         describe(source, stream, record, name);
-    struct weir_metric *metric =
-        stream->refusal ? NULL : wr_series_get_living(registry, stream, name, flags, error);
+    struct weir_metric *metric = can_take ? wr_series_get_living(registry, stream, name, flags, error) : NULL;
     bool refuses = !metric || atomic_load(&metric->instrument) == WR_INSTRUMENT_REFUSES;
     bool is_added = !refuses && wr_source_names_add(&source->names, metric, left, source->is_resolving);
     if (is_added)
@@ -457,6 +464,28 @@ static weir_typed_value scale(const weir_record *record, const weir_typed_value 
     return (weir_typed_value){value->name, WEIR_DOUBLE(as_double(value) / record->sample_rate)};
 }
 
+static bool is_declared(const struct wr_source *source, const struct weir_metric *metric)
+{
+    const struct wr_family *family =
+        wr_family_find(&source->runtime->registry, metric->stream->group, metric->name, metric->length);
+    return family && atomic_load_explicit(&family->declared_as, memory_order_relaxed) != WEIR_VALUE;
+}
+
+/* Whether a series that is known by its name takes a record that says what its values are. The first that says
+ * it declares the name. */
+static bool takes(struct wr_source *source, struct weir_metric *metric, const weir_record *record,
+                  struct wr_error *error)
+{
+    if (record->instrument == WEIR_VALUE ||
+        record->instrument == atomic_load_explicit(&metric->instrument, memory_order_relaxed))
+        return true;
+    if (!is_declared(source, metric)) {
+        describe(source, metric->stream, record, metric->name);
+        return true;
+    }
+    return !is_refused(source, metric->stream->group, record, metric->name, error);
+}
+
 /* Finds the series of all values, and scales these. Returns WEIR_ADD_TAKEN or WEIR_ADD_REFUSED. */
 static int resolve(struct wr_source *source, const weir_record *record)
 {
@@ -472,6 +501,8 @@ static int resolve(struct wr_source *source, const weir_record *record)
     for (size_t i = 0; i < record->count; i++) {
         const char *name = record->values[i].name;
         struct weir_metric *metric = wr_source_names_find(&source->names, name);
+        if (metric && !takes(source, metric, record, &error))
+            return wr_source_host_refuse_values(source, count, WEIR_REFUSED_ARGUMENT, error.text);
         if (!metric && !(metric = learn(source, record, label_count, name, &why, &error)))
             return wr_source_host_refuse_values(source, count, why, error.text);
         source->metrics[i] = metric;

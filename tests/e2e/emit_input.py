@@ -394,6 +394,22 @@ def a_sampled_timer_of_statsd_is_added_as_often_as_it_stands_for(folder):
 
 
 @case
+def lines_of_one_type_are_not_added_to_names_of_another(folder):
+    out = os.path.join(folder, "out")
+    text = "a.x:1|c\na.x:320|ms\na.x:5|g\na.x:2|c|#k:v\na.x:3|g|#k:v\na.y:1|g\na.y:+3|g\na.y:4|c\na.z:1|ms\na.z:2|h\n"
+    done = feed(folder, text, "--parse", "statsd", "-v", "-", config=config_to(out, format="json"))
+    assert done.returncode == 1, done
+    refusals = [line for line in done.stderr.splitlines() if "declared" in line]
+    assert refusals == [f'weir: stdin:{line}: name "{name}": it was declared as a {what} before, which stays'
+                        for line, name, what in ((2, "x", "counter"), (3, "x", "counter"), (5, "x", "counter"), (8, "y", "gauge"))], done.stderr
+    values = [(r["name"], r["value"]) for r in map(json.loads, lines_of(out))]
+    assert values == [("x", 1), ("x", 2), ("y", 1), ("y", 4), ("z", 1), ("z", 2)], values
+    config = {**config_to(out, format="json"), "metrics": {"a": {"w": "gauge"}}}
+    done = feed(folder, "a.w:7|c\na.w:8|g\na.w:9|ms\na.w:10|ms\n", "--parse", "statsd", "-v", "-", config=config)
+    assert done.returncode == 0 and [json.loads(line)["value"] for line in lines_of(out)[6:]] == [7, 8, 9, 10], done
+
+
+@case
 def a_set_is_refused_and_an_unknown_parser_is_a_usage_error(folder):
     config = config_to(os.path.join(folder, "out"))
     done = feed(folder, "a:x|s\n", "-g", "g", "--parse", "statsd", "-", config=config)

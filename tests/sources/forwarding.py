@@ -808,6 +808,18 @@ def values_that_the_receiver_refuses_within_a_block_are_acknowledged_as_refused(
 
 
 @case
+def values_of_another_instrument_than_their_name_s_are_acknowledged_as_refused(folder):
+    program = receive(folder)
+    for number, instrument, values, expected in ((2, 1, [1.0, 2.0], 0), (3, 2, [5.0], 1), (4, 0, [4.0], 0), (5, 3, [6.0, 7.0], 2), (6, 1, [8.0], 0)):
+        with greeted(folder, handler=b"sender %d" % number) as sender:
+            sender.sendall(series(instrument=instrument) + block(0, values, origin=bytes([number]) * 16))
+            assert struct.unpack("<QQIB", read_frame(sender)[1][16:])[2] == expected, number
+    counts = program.end()
+    assert program.values() == [("v", 1), ("v", 2), ("v", 4), ("v", 8)]
+    assert (counts["added"], counts["refused"]) == (4, 3), counts
+
+
+@case
 def refused_values_that_come_again_are_counted_once(folder):
     program = receive(folder)
     for number in range(3):

@@ -50,6 +50,27 @@ def each_type_of_line_arrives_with_its_value(folder):
 
 
 @case
+def lines_of_one_type_are_not_added_to_names_of_another(folder):
+    program = start(folder)
+    send_udp(program, b"x:1|c\nx:320|ms\nx:5|g|#k:v\nx:2|c|#k:v\nx:3|s\ny:1|g\ny:4|c\ny:+2|g\nz:1|ms\nz:2|h\nz:3|c")
+    program.await_stats(lines=11)
+    counts = program.end()
+    assert program.values() == [("x", 1), ("x", 2), ("y", 1), ("y", 3), ("z", 1), ("z", 2)]
+    assert (counts["added"], counts["refused"]) == (6, 5), counts
+    assert 'name "x": it was declared as a counter before, which stays' in program.log(), program.log()
+
+
+@case
+def an_entry_of_metrics_takes_lines_of_all_types(folder):
+    program = Sourced(folder, {"type": "statsd", "listen": [UDP]}, metrics={"in": {"x": "gauge", "y": "value"}})
+    send_udp(program, b"x:1|c\nx:2|g\nx:3|ms\nx:4|ms\ny:1|g\ny:5|c\ny:6|ms\ny:7|g")
+    program.await_stats(lines=8)
+    counts = program.end()
+    assert program.values() == [("x", 1), ("x", 2), ("x", 3), ("x", 4), ("y", 1), ("y", 5), ("y", 6), ("y", 7)]
+    assert (counts["added"], counts["refused"]) == (8, 0), counts
+
+
+@case
 def counters_are_scaled_by_their_sample_rate_and_levels_are_not(folder):
     program = start(folder)
     send_udp(program, b"hits:1|c|@0.1\nhits:3|c|@0.5\nhits:2|c|@1\nlevel:320|g|@0.1")

@@ -37,13 +37,13 @@ def case(function):
     return harness.case(run_case)
 
 
-def write_config(folder, source, handler=None, **settings):
+def write_config(folder, source, handler=None, metrics=None, **settings):
     """One source "in" to one handler "out", by default a file "out" in the folder. Returns the file's path."""
     path = os.path.join(folder, "weir.json")
     given = {"type": "file", "path": os.path.join(folder, "out"), "format": "json", "linger": "5ms", "block_timeout": "1h"}
     source = {"retry_min": "5ms", "retry_max": "50ms", **source}
     config = {"settings": {"shutdown_timeout": "2m", **settings}, "sources": {"in": source}, "handlers": {"out": handler or given},
-              "groups": {"*": "out"}}
+              "groups": {"*": "out"}, "metrics": metrics or {}}
     with open(path, "w", encoding="utf-8") as file:
         json.dump(config, file)
     return path

@@ -4,9 +4,12 @@
 #include <string.h>
 
 #include "names.h"
+#include "registry/family.h"
 #include "registry/labels_walk.h"
 #include "registry/stream.h"
 #include "runtime/event.h"
+#include "runtime/intake.h"
+#include "runtime/runtime.h"
 
 /* ---- Streams --------------------------------------------------------------------------------- */
 
@@ -104,11 +107,27 @@ static int change_gauge(weir_stream *stream, const weir_typed_value *value)
     return weir_metric_change(weir_get_gauge(stream, value->name), difference);
 }
 
+/* Whether a name is one of something else: as a source refuses such a record. */
+static bool is_something_else(const weir_stream *stream, const struct wr_parse_record *record)
+{
+    struct wr_error error;
+    if (!record->instrument || record->cumulative)
+        return false;
+    for (size_t i = 0; i < record->count; i++) {
+        if (!wr_family_refuses(&wr_runtime_get()->registry, stream->group, record->values[i].name,
+                               record->instrument, &error))
+            continue;
+        wr_intake_refuse(WEIR_REFUSED_ARGUMENT, record->count, error.text);
+        return true;
+    }
+    return false;
+}
+
 const char *record_add(weir_stream *stream, const struct wr_parse_record *record)
 {
     if (record->member)
         return "a set: its members are not counted here";
-    if (stream->refusal)
+    if (stream->refusal || is_something_else(stream, record))
         return weir_last_error();
     for (size_t i = 0; i < record->count; i++)
         record_declare(stream, record, record->values[i].name);
