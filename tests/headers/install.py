@@ -187,6 +187,13 @@ def every_function_and_macro_has_a_manual_page(folder):
 
 
 @case
+def guides_that_messages_and_pages_name_are_installed(folder):
+    install(folder)
+    for kind in ("handler", "source"):
+        assert len(glob.glob(os.path.join(folder, "**", "share", "doc", "weir", f"{kind}-guide.md"), recursive=True)) == 1, kind
+
+
+@case
 def uninstalling_leaves_nothing(folder):
     install(folder)
     uninstall(folder)

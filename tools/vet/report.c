@@ -19,7 +19,7 @@ static void print_escaped(const char *text)
     wr_buffer_fini(&shown);
 }
 
-/* The document is installed with weir. */
+/* The documents are installed with weir. */
 static void print_guide(const struct vet_report *report, const struct vet_result *result)
 {
     if (result->verdict == VET_FAIL && *result->guide)
